@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fabric/softnic/shared.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAGIC UINT64_C(0x43494e54464f5331)
+enum { VERSION = 1, PATH_BYTES = 256, WATCH_PAUSE_MS = 200, MARK_WAIT_MS = 2000, SPINS = 1000 };
+
+/* Peers of this process, one per slot; replaced when a slot has been taken by somebody else. */
+static struct peer *_Atomic peers[SOFTNIC_SLOTS];
+static pthread_mutex_t peers_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_t watcher;
+static bool watcher_runs;
+static uint32_t own_contexts;
+
+static void directory(char path[PATH_BYTES])
+{
+	const char *given = getenv("SOFTNIC_DIR");
+
+	if (given && *given)
+		snprintf(path, PATH_BYTES - 40, "%s", given);
+	else
+		snprintf(path, PATH_BYTES - 40, "/dev/shm/softnic-%u", (unsigned)getuid());
+}
+
+static void file_name(char path[PATH_BYTES], uint32_t slot)
+{
+	char base[PATH_BYTES];
+
+	directory(base);
+	snprintf(path, PATH_BYTES, "%.200s/context-%u", base, slot);
+}
+
+static void channel_name(char path[PATH_BYTES], uint32_t slot, uint32_t channel)
+{
+	char base[PATH_BYTES];
+
+	directory(base);
+	snprintf(path, PATH_BYTES, "%.200s/channel-%u-%u", base, slot, channel);
+}
+
+static bool lock_file(int fd)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
+
+	return fcntl(fd, F_SETLK, &lock) == 0;
+}
+
+static struct shared_context *map_file(int fd)
+{
+	void *map = mmap(NULL, sizeof(struct shared_context), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+
+	return map == MAP_FAILED ? NULL : map;
+}
+
+static void pause_ns(long ns)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = ns }, NULL);
+}
+
+void peer_wait_executing(struct shared_context *shared, uint32_t qp_index)
+{
+	uint32_t dest = atomic_load(&shared->qps[qp_index].dest);
+	struct peer *initiator = dest ? peer_find(qpn_slot(dest)) : NULL;
+	struct shared_qp *qp;
+
+	if (!initiator)
+		return;
+	qp = &initiator->shared->qps[qpn_index(dest)];
+	for (unsigned turn = 0; atomic_load(&qp->executing) && peer_alive(initiator); turn++) {
+		if (turn < SPINS)
+			sched_yield();
+		else
+			pause_ns(1000000);
+		if (turn > SPINS + MARK_WAIT_MS && kill(initiator->shared->pid, 0) != 0 && errno == ESRCH)
+			return;
+	}
+}
+
+void peer_wait_all(struct shared_context *shared)
+{
+	for (uint32_t i = 0; i < SOFTNIC_QPS; i++)
+		if (atomic_load(&shared->qps[i].state) != IBV_QPS_RESET)
+			peer_wait_executing(shared, i);
+}
+
+static void remove_files(uint32_t slot)
+{
+	char path[PATH_BYTES];
+
+	for (uint32_t channel = 0; channel <= SOFTNIC_CHANNELS; channel++) {
+		channel_name(path, slot, channel);
+		unlink(path);
+	}
+	file_name(path, slot);
+	unlink(path);
+	directory(path);
+	rmdir(path); /* only when it is empty */
+}
+
+/* The owner's lock is free: it is dead. Takes everything of it out of service. */
+static void bury(struct shared_context *shared, uint32_t slot)
+{
+	atomic_store(&shared->dead, 1);
+	peer_wait_all(shared);
+	remove_files(slot);
+}
+
+/* Looks at one slot's file. 1: free for us, locked, *fd open; 0: taken by a living one; -1: errno. */
+static int try_slot(uint32_t slot, int *fd)
+{
+	char path[PATH_BYTES];
+	struct shared_context *shared;
+	struct stat named, opened;
+	struct peer *known = atomic_load(&peers[slot]);
+
+	/* A process's own locks never conflict, and closing its file would drop them: own slots are known. */
+	if (known && known->own)
+		return 0;
+	file_name(path, slot);
+	*fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (*fd < 0)
+		return -1;
+	if (!lock_file(*fd)) {
+		close(*fd);
+		return 0;
+	}
+	if (stat(path, &named) || fstat(*fd, &opened) || named.st_ino != opened.st_ino) {
+		close(*fd); /* removed meanwhile: look again */
+		return try_slot(slot, fd);
+	}
+	if (opened.st_size == 0)
+		return 1;
+	shared = map_file(*fd);
+	if (shared) {
+		if (opened.st_size >= (off_t)sizeof *shared && shared->magic == MAGIC)
+			bury(shared, slot);
+		else
+			remove_files(slot);
+		munmap(shared, sizeof *shared);
+	}
+	close(*fd);
+	return try_slot(slot, fd);
+}
+
+static void init_locks(struct shared_context *shared, uint32_t rq)
+{
+	pthread_mutexattr_t attr;
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+	pthread_mutex_init(&shared->rqs[rq].lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+}
+
+void shared_rq_init(struct shared_context *shared, uint32_t rq);
+
+void shared_rq_init(struct shared_context *shared, uint32_t rq)
+{
+	struct shared_rq *of = &shared->rqs[rq];
+
+	init_locks(shared, rq);
+	atomic_store(&of->posted, 0);
+	atomic_store(&of->pushed, 0);
+	atomic_store(&of->popped, 0);
+}
+
+/* Deaths of peers: pidfds of all of them, looked at a few times a second and when one becomes readable. */
+static void *watch(void *arg)
+{
+	static struct pollfd fds[SOFTNIC_SLOTS];
+	static uint32_t slots[SOFTNIC_SLOTS];
+
+	(void)arg;
+	for (;;) {
+		nfds_t count = 0;
+
+		for (uint32_t slot = 0; slot < SOFTNIC_SLOTS; slot++) {
+			struct peer *peer = atomic_load(&peers[slot]);
+
+			if (!peer || peer->own || peer->pidfd < 0 || !peer_alive(peer))
+				continue;
+			slots[count] = slot;
+			fds[count++] = (struct pollfd){ .fd = peer->pidfd, .events = POLLIN };
+		}
+		if (poll(fds, count, WATCH_PAUSE_MS) <= 0)
+			continue;
+		for (nfds_t i = 0; i < count; i++) {
+			struct peer *peer = atomic_load(&peers[slots[i]]);
+
+			if (fds[i].revents && peer && peer->pidfd == fds[i].fd)
+				atomic_store(&peer->shared->dead, 1);
+		}
+	}
+	return NULL;
+}
+
+static void start_watcher(void)
+{
+	sigset_t all, before;
+
+	if (watcher_runs)
+		return;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	watcher_runs = pthread_create(&watcher, NULL, watch, NULL) == 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (watcher_runs)
+		pthread_detach(watcher);
+}
+
+static void forget_in_child(void)
+{
+	/* The child has no watcher, and its parent's contexts are not its own: the parent's locks did not come along. */
+	watcher_runs = false;
+	own_contexts = 0;
+	for (uint32_t slot = 0; slot < SOFTNIC_SLOTS; slot++)
+		atomic_store(&peers[slot], NULL);
+}
+
+static struct peer *new_peer(struct shared_context *shared, uint32_t slot, bool own)
+{
+	struct peer *peer = calloc(1, sizeof *peer);
+
+	if (!peer)
+		return NULL;
+	peer->shared = shared;
+	peer->slot = slot;
+	peer->own = own;
+	peer->pidfd = own ? -1 : (int)syscall(SYS_pidfd_open, shared->pid, 0);
+	pthread_mutex_init(&peer->mutex, NULL);
+	for (unsigned i = 0; i <= SOFTNIC_CHANNELS; i++)
+		peer->channels[i] = -1;
+	return peer;
+}
+
+static struct shared_context *claim_locked(uint32_t *slot, int *lock_fd)
+{
+	static bool fork_watched;
+	struct shared_context *shared;
+	char path[PATH_BYTES];
+
+	if (!fork_watched)
+		fork_watched = pthread_atfork(NULL, NULL, forget_in_child) == 0;
+	directory(path);
+	if (mkdir(path, 0700) != 0 && errno != EEXIST)
+		return NULL;
+	/* Slot 0 is not used, so that no queue pair has a number below 4096 (0 and 1 are special ones). All slots are looked at, which sweeps. */
+	int found = -1;
+	for (uint32_t s = 1; s < SOFTNIC_SLOTS; s++) {
+		int fd, free_slot;
+		char name[PATH_BYTES];
+
+		file_name(name, s);
+		if (found >= 0 && access(name, F_OK) != 0)
+			continue;
+		free_slot = try_slot(s, &fd);
+		if (free_slot < 0)
+			return NULL;
+		if (free_slot == 1 && found < 0) {
+			found = (int)s;
+			*lock_fd = fd;
+		} else if (free_slot == 1) {
+			unlink(name);
+			close(fd);
+		}
+	}
+	if (found < 0) {
+		errno = EMFILE;
+		return NULL;
+	}
+	*slot = (uint32_t)found;
+	if (ftruncate(*lock_fd, sizeof *shared) != 0 || !(shared = map_file(*lock_fd))) {
+		int error = errno;
+
+		close(*lock_fd);
+		remove_files(*slot);
+		errno = error;
+		return NULL;
+	}
+	shared->version = VERSION;
+	shared->slot = *slot;
+	shared->pid = getpid();
+	shared->magic = MAGIC;
+	atomic_store(&peers[*slot], new_peer(shared, *slot, true));
+	own_contexts++;
+	start_watcher();
+	return shared;
+}
+
+struct shared_context *peer_claim(uint32_t *slot, int *lock_fd)
+{
+	struct shared_context *shared;
+
+	pthread_mutex_lock(&peers_mutex);
+	shared = claim_locked(slot, lock_fd);
+	pthread_mutex_unlock(&peers_mutex);
+	return shared;
+}
+
+void peer_release(struct shared_context *shared, uint32_t slot, int lock_fd)
+{
+	atomic_store(&shared->dead, 1);
+	peer_wait_all(shared);
+	pthread_mutex_lock(&peers_mutex);
+	atomic_store(&peers[slot], NULL); /* the struct stays: somebody may be looking at it */
+	remove_files(slot);
+	close(lock_fd);
+	own_contexts--;
+	pthread_mutex_unlock(&peers_mutex);
+	/* The mapping stays as well, for the same reason; it is address space only. */
+}
+
+static struct peer *find_locked(uint32_t slot)
+{
+	char path[PATH_BYTES];
+	struct shared_context *shared;
+	struct peer *peer = atomic_load(&peers[slot]);
+	int fd;
+
+	if (peer && peer_alive(peer))
+		return peer;
+	file_name(path, slot);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	shared = map_file(fd);
+	close(fd); /* not a file of our own: no lock of ours is dropped */
+	if (!shared)
+		return NULL;
+	if (shared->magic != MAGIC || shared->version != VERSION || atomic_load(&shared->dead)) {
+		munmap(shared, sizeof *shared);
+		return NULL;
+	}
+	peer = new_peer(shared, slot, false);
+	if (!peer || peer->pidfd < 0) {
+		atomic_store(&shared->dead, 1); /* its process is gone */
+		free(peer);
+		return NULL;
+	}
+	atomic_store(&peers[slot], peer);
+	return peer;
+}
+
+struct peer *peer_find(uint32_t slot)
+{
+	struct peer *peer;
+
+	if (slot == 0 || slot >= SOFTNIC_SLOTS)
+		return NULL;
+	peer = atomic_load(&peers[slot]);
+	if (peer && peer_alive(peer))
+		return peer;
+	pthread_mutex_lock(&peers_mutex);
+	peer = find_locked(slot);
+	pthread_mutex_unlock(&peers_mutex);
+	return peer;
+}
+
+static int open_mr_file(struct peer *peer, const struct shared_mr *mr)
+{
+	char path[64];
+	struct stat stat;
+	int fd = mr->path[0] ? open(mr->path, O_RDWR | O_CLOEXEC) : -1;
+
+	if (fd >= 0 && fstat(fd, &stat) == 0 && stat.st_dev == mr->device && stat.st_ino == mr->inode)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	snprintf(path, sizeof path, "/proc/%d/fd/%d", peer->shared->pid, mr->fd);
+	fd = mr->fd >= 0 ? open(path, O_RDWR | O_CLOEXEC) : -1;
+	if (fd >= 0 && fstat(fd, &stat) == 0 && stat.st_dev == mr->device && stat.st_ino == mr->inode)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+static struct mapped_mr *map_mr(struct peer *peer, uint32_t index, uint32_t key)
+{
+	const struct shared_mr *mr = &peer->shared->mrs[index];
+	struct mapped_mr *mapped = calloc(1, sizeof *mapped);
+	uint64_t lead = mr->file_offset % (2u << 20); /* hugepages map at their own alignment */
+	int fd;
+
+	if (!mapped)
+		return NULL;
+	mapped->key = key;
+	if (peer->own) {
+		mapped->bytes = (uint8_t *)(uintptr_t)mr->address;
+		return mapped;
+	}
+	fd = open_mr_file(peer, mr);
+	if (fd >= 0) {
+		struct stat stat;
+
+		if (fstat(fd, &stat) == 0 && stat.st_blksize > 2 << 20)
+			lead = mr->file_offset % (uint64_t)stat.st_blksize;
+		mapped->map_bytes = lead + mr->length;
+		mapped->map = mmap(NULL, mapped->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)(mr->file_offset - lead));
+		close(fd);
+		if (mapped->map != MAP_FAILED) {
+			madvise(mapped->map, mapped->map_bytes, MADV_DONTFORK);
+			mapped->bytes = (uint8_t *)mapped->map + lead;
+			return mapped;
+		}
+	}
+	free(mapped);
+	return NULL;
+}
+
+uint8_t *peer_map_mr(struct peer *peer, uint32_t index, uint32_t key)
+{
+	struct mapped_mr *mapped = atomic_load_explicit(&peer->mrs[index], memory_order_acquire);
+
+	if (mapped && mapped->key == key)
+		return mapped->bytes;
+	pthread_mutex_lock(&peer->mutex);
+	mapped = atomic_load(&peer->mrs[index]);
+	if (!mapped || mapped->key != key) {
+		/* What was there is of an earlier registration; others may still read through it, so it stays mapped. */
+		mapped = map_mr(peer, index, key);
+		if (mapped)
+			atomic_store_explicit(&peer->mrs[index], mapped, memory_order_release);
+	}
+	pthread_mutex_unlock(&peer->mutex);
+	return mapped ? mapped->bytes : NULL;
+}
+
+void peer_wake(struct peer *peer, uint32_t channel, uint64_t record)
+{
+	char path[PATH_BYTES];
+
+	if (peer->channels[channel] < 0) {
+		pthread_mutex_lock(&peer->mutex);
+		if (peer->channels[channel] < 0) {
+			channel_name(path, peer->slot, channel);
+			peer->channels[channel] = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+		}
+		pthread_mutex_unlock(&peer->mutex);
+	}
+	/* A full FIFO holds thousands of events that nobody has fetched; a missing one, a channel that is gone. */
+	if (peer->channels[channel] >= 0 && write(peer->channels[channel], &record, sizeof record) < 0)
+		return;
+}
+
+int peer_open_channel(uint32_t slot, uint32_t channel)
+{
+	char path[PATH_BYTES];
+
+	channel_name(path, slot, channel);
+	unlink(path);
+	if (mkfifo(path, 0600) != 0)
+		return -1;
+	return open(path, O_RDWR | O_CLOEXEC); /* both ends: never an end of file */
+}
+
+void peer_close_channel(uint32_t slot, uint32_t channel, int fd)
+{
+	char path[PATH_BYTES];
+
+	channel_name(path, slot, channel);
+	unlink(path);
+	close(fd);
+}

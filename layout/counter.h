@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Counters: one line each, a FAA target in the line's first word; then the load line, which the MN
+ * rewrites every 5 ms. Words of the load line are each whole, but may be of different ages.
+ */
+#ifndef FARKV_LAYOUT_COUNTER_H
+#define FARKV_LAYOUT_COUNTER_H
+
+#include <stdint.h>
+
+enum counter {
+	COUNTER_SESSIONS, /* session numbers handed out; the first is 1 */
+	COUNTER_UNITS,    /* heap units handed out; may run past the heap's size when it is full */
+	COUNTER_ITEMS,    /* 8 stripes, two's complement */
+	COUNTER_COMMITS = COUNTER_ITEMS + 8, /* 8 stripes */
+	COUNTER_LOAD = COUNTER_COMMITS + 8,  /* the load line */
+	COUNTER_LINES,
+};
+
+enum { COUNTER_STRIPES = 8, LOAD_RATE_UNKNOWN = -1 };
+
+struct load {
+	uint64_t epoch;
+	uint64_t safe_epoch;
+	uint64_t time_ms; /* the MN's clock: CLOCK_REALTIME, never going back */
+	int64_t read_rate, write_rate, atomic_rate; /* per second at the device; LOAD_RATE_UNKNOWN */
+};
+
+void load_encode(const struct load *load, uint8_t line[64]);
+void load_decode(const uint8_t line[64], struct load *load);
+
+#endif
