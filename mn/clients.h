@@ -29,7 +29,7 @@ struct connection {
 	struct connection *next_in_bucket;
 	uint64_t ticket; /* the hand-shake that made it */
 	uint32_t qpn;
-	uint32_t sends;	 /* answers and probes in flight */
+	uint32_t sends;	 /* answers in flight */
 	bool ready;	 /* the client has said so, by record or by message */
 	bool failed;	 /* in ERR: executes nothing */
 	bool broken;	 /* the device says so: to be closed */
@@ -40,7 +40,7 @@ struct client {
 	struct connection *connections;
 	uint64_t leave_at_ms; /* != 0: has said good-bye, and is let go by then */
 	uint64_t retry_at_ms; /* while being fenced: when to try again */
-	uint64_t probe_at_ms; /* while idle: when to see whether its process lives */
+	uint64_t alone_at_ms; /* != 0: without a queue pair, and given up by then */
 	uint32_t connection_count;
 	uint32_t pid;
 	uint32_t behind_ms;

@@ -221,7 +221,6 @@ void server_connect(struct server *server, uint64_t ticket, const struct connect
 			clients_remove(&server->clients, client, CLIENT_FREE);
 		return;
 	}
-	client->probe_at_ms = clock_ms() + SERVER_PROBE_MS;
 	log_line(server->logger, LOG_LEVEL_DEBUG,
 		 "client %u (pid %" PRIu32 ") connects by queue pair %" PRIu32,
 		 (unsigned)client->id, client->pid, response->endpoint.qpn);
@@ -266,8 +265,10 @@ void server_expired(struct server *server, uint32_t qpn, uint64_t ticket)
 }
 
 /* A client that has left, or whose hand-shake came to nothing, has done all it ever will. */
-static bool may_free(const struct client *client, uint64_t now_ms)
+static bool may_free(const struct server *server, const struct client *client, uint64_t now_ms)
 {
+	struct client_line line;
+
 	if (client->leave_at_ms) {
 		bool answered = true;
 
@@ -275,7 +276,11 @@ static bool may_free(const struct client *client, uint64_t now_ms)
 			answered = answered && at->sends == 0;
 		return answered || now_ms >= client->leave_at_ms;
 	}
-	return !client->connections && !client->was_ready;
+	if (client->connections || client->was_ready)
+		return false;
+	epoch_read_line(server->region->bytes, &server->region->superblock.geometry, client->id,
+			&line);
+	return line.report == CLIENT_IDLE; /* else it has worked, and may come back */
 }
 
 static void attend_client(struct server *server, struct client *client, uint64_t now_ms)
@@ -287,7 +292,8 @@ static void attend_client(struct server *server, struct client *client, uint64_t
 		if (at->broken && server_close(server, at))
 			server->control.attention = true; /* still executing: again later */
 	}
-	if (!client->fencing && may_free(client, now_ms) && close_client(server, client) == 0)
+	if (!client->fencing && may_free(server, client, now_ms) &&
+	    close_client(server, client) == 0)
 		clients_remove(&server->clients, client, CLIENT_FREE);
 }
 
@@ -299,27 +305,19 @@ void server_attend(struct server *server, uint64_t now_ms)
 }
 
 /*
- * A client that was killed while idle holds back nothing, but would keep its id and queue pairs for
- * ever: its device is asked for a sign of life. Without any queue pair there is nobody to ask.
+ * A client whose queue pairs have all broken may come back by a new one, for a while. One that was
+ * killed while idle is not found out: it holds nothing back, but keeps its id and queue pairs. (A
+ * 0-byte WRITE to it would tell; a client's queue pairs allow no WRITE, so a living one would
+ * break.)
  */
-static void look_for_life(struct server *server, struct client *client, uint64_t now_ms)
+static void look_for_lost(struct server *server, struct client *client, uint64_t now_ms)
 {
-	struct client_line line;
-
-	epoch_read_line(server->region->bytes, &server->region->superblock.geometry, client->id,
-			&line);
-	if (line.report != CLIENT_IDLE || now_ms < client->probe_at_ms) {
-		if (line.report != CLIENT_IDLE)
-			client->probe_at_ms = now_ms + SERVER_PROBE_MS;
-		return;
-	}
-	client->probe_at_ms = now_ms + SERVER_PROBE_MS;
-	if (!client->connections) {
+	if (client->connections)
+		client->alone_at_ms = 0;
+	else if (!client->alone_at_ms)
+		client->alone_at_ms = now_ms + SERVER_ALONE_MS;
+	else if (now_ms >= client->alone_at_ms)
 		server_fence(server, client, "no queue pair is left, and it has not come back");
-		return;
-	}
-	for (struct connection *at = client->connections; at; at = at->next_of_client)
-		control_probe(&server->control, at);
 }
 
 void server_sweep(struct server *server, uint64_t now_ms)
@@ -334,7 +332,7 @@ void server_sweep(struct server *server, uint64_t now_ms)
 		} else if (client->leave_at_ms) {
 			attend_client(server, client, now_ms);
 		} else {
-			look_for_life(server, client, now_ms);
+			look_for_lost(server, client, now_ms);
 		}
 	}
 }

@@ -198,17 +198,6 @@ static void answer(struct control *control, struct connection *connection,
 			 (unsigned)connection->client->id, strerror(-rc));
 }
 
-int control_probe(struct control *control, struct connection *connection)
-{
-	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};
-	struct control_send *send;
-
-	if (connection->sends)
-		return -EBUSY;
-	send = take_send(control, connection);
-	return send ? post(control, send, &wr) : -EBUSY;
-}
-
 void control_forget(struct control *control, struct connection *connection)
 {
 	for (uint32_t i = 0; connection->sends && i < CONTROL_SENDS; i++)

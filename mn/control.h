@@ -55,9 +55,6 @@ void control_qp_options(const struct control *control, struct qp_options *option
 void control_on_channel(struct control *control, uint64_t now_ms);
 /* IBV_EVENT_SRQ_LIMIT_REACHED. */
 void control_on_limit(struct control *control, uint64_t now_ms);
-/* A 0-byte WRITE: completes if the peer's process lives, breaks the connection if not. -EBUSY sends
- * in flight already. */
-int control_probe(struct control *control, struct connection *connection);
 /* The connection is about to be freed. */
 void control_forget(struct control *control, struct connection *connection);
 

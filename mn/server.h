@@ -20,8 +20,8 @@
 #include <stdint.h>
 
 enum {
-	SERVER_SWEEP_MS = 100,	 /* between looks at what is slow: retries, probes */
-	SERVER_PROBE_MS = 30000, /* an idle client's process is looked for so often */
+	SERVER_SWEEP_MS = 100,	 /* between looks at what is slow: retries, the lost */
+	SERVER_ALONE_MS = 30000, /* a client without a queue pair may come back so long */
 	SERVER_RETRY_MS = 100,	 /* a queue pair that could not be put in ERR */
 };
 

@@ -18,10 +18,10 @@
 #include <stdint.h>
 
 enum {
-	TICKETS_MAX = 256,        /* under way at once; older ones are dropped */
+	TICKETS_MAX = 256,	  /* under way at once; older ones are dropped */
 	TICKET_REQUEST_MS = 5000, /* to store the request */
 	TICKET_READY_MS = 10000,  /* to become ready */
-	TICKET_LINGER_MS = 16,    /* from the response to the first look for `ready` */
+	TICKET_LINGER_MS = 16,	  /* from the response to the first look for `ready` */
 	TICKET_RETRY_MIN_MS = 2,  /* between looks for a record, doubling */
 	TICKET_RETRY_MAX_MS = 64,
 };

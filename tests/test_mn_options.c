@@ -36,12 +36,13 @@ static void parse(struct outcome *outcome, const char *const *args)
 
 static void clear_environment(void)
 {
+	/* clang-format off */
 	static const char *const names[] = {
-		"CLUSTER", "MEMCACHED", "ID", "SIZE", "EXPECTED_KEYS",
-		"DEVICE", "GID_INDEX", "MTU", "SERVICE_LEVEL", "TRAFFIC_CLASS",
-		"REGION_PATH", "EPHEMERAL", "HUGEPAGES", "SECRET_FILE",
-		"MEMCACHED_TIMEOUT_MS", "FENCE_AFTER_MS", "LOG_LEVEL",
+		"CLUSTER", "MEMCACHED", "ID", "SIZE", "EXPECTED_KEYS", "DEVICE", "GID_INDEX",
+		"MTU", "SERVICE_LEVEL", "TRAFFIC_CLASS", "REGION_PATH", "EPHEMERAL", "HUGEPAGES",
+		"SECRET_FILE", "MEMCACHED_TIMEOUT_MS", "FENCE_AFTER_MS", "LOG_LEVEL",
 	};
+	/* clang-format on */
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		char name[64];

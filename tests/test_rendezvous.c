@@ -94,6 +94,8 @@ static void memcached_start(struct memcached *m, unsigned port)
 	m->pid = fork();
 	if (m->pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (!freopen("/dev/null", "w", stderr))
+			_exit(127);
 		execlp("memcached", "memcached", "-u", "root", "-l", "127.0.0.1,::1", "-p", text, "-m", "16",
 		       "-t", "1", (char *)NULL);
 		_exit(127);
