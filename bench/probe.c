@@ -19,7 +19,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { KEY_BYTES = 16, SETTLE_NS = 3000000, FIELDS = 8 };
+enum { KEY_BYTES = 16, SETTLE_NS = 15000000, FIELDS = 8 };
 
 struct counts {
 	uint64_t read, write, cas, faa, send, doorbells, cqes, inline_writes;
@@ -103,7 +103,8 @@ static struct reading take_reading(struct probe *probe)
 				   .round_trips = probe->session->stats.verbs.round_trips };
 	struct tap_counts tap;
 
-	if (tap_has_packets()) /* acknowledgements of the last packets are still on their way */
+	/* Acknowledgements of the last packets are still on their way, and the kernel renews its counters every 10 ms. */
+	if (tap_has_packets())
 		nanosleep(&(struct timespec){ .tv_nsec = SETTLE_NS }, NULL);
 	tap_read(&tap);
 	reading.device = (struct counts){ tap.read, tap.write, tap.cas, tap.faa, tap.send, tap.doorbells, tap.cqes,
@@ -247,11 +248,11 @@ static int probe_row(struct probe *probe, const struct row *row)
 	struct reading before, own = { 0 }, owed = { 0 };
 
 	for (unsigned round = 0; round < rounds; round++) {
-		char key[KEY_BYTES + 1];
+		char key[32]; /* its first KEY_BYTES count */
 		uint64_t began;
 		int status;
 
-		snprintf(key, sizeof key, "probe-%02u-%07u", (unsigned)(row - rows), round);
+		snprintf(key, sizeof key, "probe-%02u-%07u", (unsigned)(row - rows), round % 10000000);
 		status = prepare(probe->session, row, key, value_len);
 		if (status)
 			return status;
@@ -279,7 +280,7 @@ static int warm(struct probe *probe)
 	int error = 0;
 
 	for (unsigned i = 0; i < 64 && !error; i++) {
-		char key[KEY_BYTES + 1];
+		char key[32]; /* its first KEY_BYTES count */
 
 		snprintf(key, sizeof key, "probe-warm-%05u", i);
 		error = farkv_put(probe->session, key, KEY_BYTES, value, probe->options->value_bytes);

@@ -95,7 +95,7 @@ struct farkv_options {
 	uint32_t service_level;     /* FARKV_SERVICE_LEVEL, 0..15 */
 	uint32_t traffic_class;     /* FARKV_TRAFFIC_CLASS, 0..255 */
 	uint32_t qp_timeout;        /* FARKV_QP_TIMEOUT, IB exponent 0..31, default 14: 4.096 us << 14 */
-	uint32_t qp_retries;        /* FARKV_QP_RETRIES, 0..7, default 7 */
+	uint32_t qp_retries;        /* FARKV_QP_RETRIES, 0..7, default 6: Soft-RoCE takes 7 for "for ever" */
 	uint32_t qp_rnr_retries;    /* FARKV_QP_RNR_RETRIES, 0..7, default 7 */
 	uint32_t max_inline;        /* FARKV_MAX_INLINE, bytes wanted, default 220; the device may grant less */
 	uint32_t sq_depth;          /* FARKV_SQ_DEPTH, work requests per queue pair, 16..16384, default 256 */

@@ -39,7 +39,7 @@ static const struct number_option numbers[] = {
 	NUMBER(service_level, 0, 15, 0),
 	NUMBER(traffic_class, 0, 255, 0),
 	NUMBER(qp_timeout, 0, 31, 14),
-	NUMBER(qp_retries, 0, 7, 7),
+	NUMBER(qp_retries, 0, 7, 6),
 	NUMBER(qp_rnr_retries, 0, 7, 7),
 	NUMBER(max_inline, 0, 4096, 220),
 	NUMBER(sq_depth, 16, 16384, 256),
@@ -94,7 +94,7 @@ static int read_variable(struct farkv_options *options, const struct number_opti
 		return 0;
 	errno = 0;
 	value = strtoll(text, &end, 10);
-	if (errno || end == text || *end || value < option->low || value > option->high) {
+	if ((*text != '-' && (*text < '0' || *text > '9')) || errno || end == text || *end || value < option->low || value > option->high) {
 		fprintf(stderr, "farkv: error: %s=\"%s\": a number from %lld to %lld is wanted; using %lld\n", option->name,
 			text, (long long)option->low, (long long)option->high, (long long)option->standard);
 		return FARKV_EINVAL;

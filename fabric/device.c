@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/device.h"
 
+#include "fabric/gid.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { NAMES_BYTES = 512, GIDS_BYTES = 512, GID_ENTRIES_MAX = 1024 };
+enum { NAMES_BYTES = 512 };
 
 void device_options_init(struct device_options *options)
 {
@@ -16,7 +18,7 @@ void device_options_init(struct device_options *options)
 		.name = "auto",
 		.gid_index = -1,
 		.qp_timeout = 14,
-		.qp_retries = 7,
+		.qp_retries = 6, /* Soft-RoCE takes 7 for "for ever" */
 		.qp_rnr_retries = 7,
 		.max_inline = 220,
 	};
@@ -151,7 +153,11 @@ static int choose_auto(struct device *device, struct ibv_device **list, int coun
 			continue;
 		}
 		port = fastest_port(device, &rate);
-		if (port != 0 && rate > best_rate && has_atomics(device)) {
+		if (port == 0) {
+			log_line(device->logger, LOG_LEVEL_DEBUG, "%s has no active port", device->name);
+		} else if (!has_atomics(device)) {
+			log_line(device->logger, LOG_LEVEL_DEBUG, "%s has no atomics", device->name);
+		} else if (rate > best_rate) {
 			best = i;
 			best_rate = rate;
 			best_port = port;
@@ -236,81 +242,6 @@ static int settle_port(struct device *device)
 	return -EINVAL;
 }
 
-static bool gid_is_zero(const union ibv_gid *gid)
-{
-	return gid->global.subnet_prefix == 0 && gid->global.interface_id == 0;
-}
-
-/* 3 RoCE v2 that can be routed, 2 RoCE v2 link-local, 1 RoCE v1, 0 none. */
-static int gid_merit(const struct ibv_gid_entry *entry)
-{
-	bool link_local = entry->gid.raw[0] == 0xfe && (entry->gid.raw[1] & 0xc0) == 0x80;
-
-	if (gid_is_zero(&entry->gid))
-		return 0;
-	if (entry->gid_type == IBV_GID_TYPE_ROCE_V2)
-		return link_local ? 2 : 3;
-	return 1;
-}
-
-static void list_gids(struct device *device, char text[GIDS_BYTES])
-{
-	size_t used = 0;
-
-	snprintf(text, GIDS_BYTES, "none");
-	for (int i = 0; i < device->port_attr.gid_tbl_len && i < GID_ENTRIES_MAX && used < GIDS_BYTES; i++) {
-		struct ibv_gid_entry entry;
-
-		if (device->verbs->query_gid_entry(device->context, device->port, (uint32_t)i, &entry) ||
-		    gid_is_zero(&entry.gid))
-			continue;
-		used += (size_t)snprintf(text + used, GIDS_BYTES - used, "%s%d (%s)", used ? ", " : "", i,
-					 entry.gid_type == IBV_GID_TYPE_ROCE_V2 ? "RoCE v2" : "RoCE v1 or InfiniBand");
-	}
-}
-
-static int settle_given_gid(struct device *device)
-{
-	struct ibv_gid_entry entry;
-	int index = device->options.gid_index;
-	char valid[GIDS_BYTES];
-
-	if (index < device->port_attr.gid_tbl_len && index <= UINT8_MAX &&
-	    device->verbs->query_gid_entry(device->context, device->port, (uint32_t)index, &entry) == 0 &&
-	    !gid_is_zero(&entry.gid)) {
-		device->gid_index = index;
-		device->gid = entry.gid;
-		return 0;
-	}
-	list_gids(device, valid);
-	log_line(device->logger, LOG_LEVEL_ERROR, "%s port %u has no GID at index %d; valid indices: %s", device->name,
-		 device->port, index, valid);
-	return -EINVAL;
-}
-
-static int settle_gid(struct device *device)
-{
-	int best = 0;
-
-	if (device->options.gid_index >= 0)
-		return settle_given_gid(device);
-	for (int i = 0; i < device->port_attr.gid_tbl_len && i <= UINT8_MAX; i++) {
-		struct ibv_gid_entry entry;
-
-		if (device->verbs->query_gid_entry(device->context, device->port, (uint32_t)i, &entry) ||
-		    gid_merit(&entry) <= best)
-			continue;
-		best = gid_merit(&entry);
-		device->gid_index = i;
-		device->gid = entry.gid;
-	}
-	if (best > 0 || device->port_attr.link_layer != IBV_LINK_LAYER_ETHERNET)
-		return 0;
-	log_line(device->logger, LOG_LEVEL_ERROR,
-		 "%s port %u has no GID: give its network interface an IP address", device->name, device->port);
-	return -EINVAL;
-}
-
 static int settle_mtu(struct device *device)
 {
 	uint32_t bytes = device->options.mtu_bytes, active = 128u << device->port_attr.active_mtu;
@@ -339,10 +270,21 @@ static int settle(struct device *device)
 		error = -EOPNOTSUPP;
 	}
 	if (!error)
-		error = settle_gid(device);
+		error = gid_choose(device);
 	if (!error)
 		error = settle_mtu(device);
 	return error;
+}
+
+/* A registration before this call, by the program we are part of, makes it fail; only a fork is unsafe then. */
+static void init_provider(struct device *device)
+{
+	int error = device->verbs->init();
+
+	if (error)
+		log_line(device->logger, LOG_LEVEL_WARNING,
+			 "%s: fork() is not safe in this process while memory is registered: %s", device->verbs->name,
+			 strerror(error));
 }
 
 static int open_softnic(struct device *device)
@@ -352,7 +294,7 @@ static int open_softnic(struct device *device)
 
 	device->verbs = &provider_softnic;
 	device->softnic = true;
-	device->verbs->init();
+	init_provider(device);
 	list = device->verbs->get_device_list(&count);
 	if (list && count > 0)
 		error = open_context(device, list[0]);
@@ -371,7 +313,7 @@ static int open_kernel(struct device *device, const char *wanted)
 	int count = 0, error;
 
 	device->verbs = &provider_rdma_core;
-	device->verbs->init();
+	init_provider(device);
 	list = device->verbs->get_device_list(&count);
 	if (!list)
 		count = 0;
@@ -407,17 +349,33 @@ static int open_wanted(struct device *device, const char *name)
 	return open_softnic(device);
 }
 
+static int check_options(const struct device_options *options, const struct logger *logger)
+{
+	const char *fault = options->service_level > 15 ? "service level (0..15)" :
+			    options->qp_timeout > 31 ? "queue pair time-out (0..31)" :
+			    options->qp_retries > 7 ? "retry count (0..7)" :
+			    options->qp_rnr_retries > 7 ? "RNR retry count (0..7)" : NULL;
+
+	if (!fault)
+		return 0;
+	log_line(logger, LOG_LEVEL_ERROR, "out of range: %s", fault);
+	return -EINVAL;
+}
+
 int device_open(const struct device_options *options, const struct logger *logger, struct device **out)
 {
-	struct device *device = calloc(1, sizeof *device);
-	int error;
+	struct device *device;
+	int error = check_options(options, logger);
 
 	*out = NULL;
+	if (error)
+		return error;
+	device = calloc(1, sizeof *device);
 	if (!device)
 		return -ENOMEM;
 	device->options = *options;
 	device->logger = logger;
-	error = open_wanted(device, options->name);
+	error = open_wanted(device, options->name ? options->name : "auto");
 	if (!error)
 		error = settle(device);
 	if (error) {

@@ -26,7 +26,7 @@ struct device_options {
 	uint32_t max_inline;      /* bytes wanted; the device may grant less */
 };
 
-void device_options_init(struct device_options *options); /* auto, -1, 0, 0, 0, 14, 7, 7, 220 */
+void device_options_init(struct device_options *options); /* auto, -1, 0, 0, 0, 14, 6, 7, 220 */
 
 struct device {
 	const struct verbs_provider *verbs;
@@ -59,7 +59,6 @@ struct memory {
 	uint8_t *bytes;
 	size_t size_bytes;
 	bool owned; /* by memory_alloc */
-	size_t mapped_bytes; /* of our own mapping; 0 = `bytes` is borrowed */
 };
 
 /* -EINVAL size_bytes is 0; -ENOMEM, with the memlock limit and the bytes needed in the log where that is the cause. */

@@ -12,7 +12,7 @@ static void explain(struct device *device, size_t size_bytes, int error)
 	struct rlimit limit = { 0 };
 
 	getrlimit(RLIMIT_MEMLOCK, &limit);
-	if ((error == ENOMEM || error == EAGAIN) && limit.rlim_cur != RLIM_INFINITY && size_bytes > limit.rlim_cur / 2)
+	if ((error == ENOMEM || error == EAGAIN) && limit.rlim_cur != RLIM_INFINITY)
 		log_line(device->logger, LOG_LEVEL_ERROR,
 			 "%s: registering %zu bytes failed: the memlock limit (RLIMIT_MEMLOCK, ulimit -l) is %llu bytes; raise it "
 			 "above %zu bytes (ulimit -l unlimited, LimitMEMLOCK=infinity in a unit file) or grant CAP_IPC_LOCK",
@@ -25,6 +25,10 @@ static void explain(struct device *device, size_t size_bytes, int error)
 int memory_register(struct device *device, void *bytes, size_t size_bytes, int access, struct memory *memory)
 {
 	memset(memory, 0, sizeof *memory);
+	if (!bytes || size_bytes == 0) {
+		log_line(device->logger, LOG_LEVEL_ERROR, "%s: no bytes to register", device->name);
+		return -EINVAL;
+	}
 	errno = 0;
 	memory->mr = device->verbs->reg_mr(device->pd, bytes, size_bytes, access);
 	if (!memory->mr) {
@@ -47,9 +51,13 @@ int memory_alloc(struct device *device, size_t size_bytes, struct memory *memory
 	int error;
 
 	memset(memory, 0, sizeof *memory);
+	if (size_bytes == 0) {
+		log_line(device->logger, LOG_LEVEL_ERROR, "%s: no bytes to register", device->name);
+		return -EINVAL;
+	}
 	bytes = mmap(NULL, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (bytes == MAP_FAILED) {
-		log_line(device->logger, LOG_LEVEL_ERROR, "allocating %zu bytes failed: %s", rounded, strerror(errno));
+		log_line(device->logger, LOG_LEVEL_ERROR, "allocating %zu bytes failed: %s", size_bytes, strerror(errno));
 		return -ENOMEM;
 	}
 	error = memory_register(device, bytes, rounded, IBV_ACCESS_LOCAL_WRITE, memory);
@@ -63,8 +71,14 @@ int memory_alloc(struct device *device, size_t size_bytes, struct memory *memory
 
 void memory_free(struct memory *memory)
 {
-	if (memory->mr)
-		memory->device->verbs->dereg_mr(memory->mr);
+	if (!memory)
+		return;
+	/* Pages that the device may still write to are better lost than given to somebody else. */
+	if (memory->mr && memory->device->verbs->dereg_mr(memory->mr) != 0) {
+		log_line(memory->device->logger, LOG_LEVEL_WARNING, "%s keeps %zu registered bytes; they stay allocated",
+			 memory->device->name, memory->size_bytes);
+		memory->owned = false;
+	}
 	if (memory->owned)
 		munmap(memory->bytes, memory->size_bytes);
 	memset(memory, 0, sizeof *memory);

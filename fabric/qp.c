@@ -121,6 +121,13 @@ void qp_endpoint(const struct qp *qp, struct endpoint *endpoint)
 	memcpy(endpoint->gid, device->gid.raw, sizeof endpoint->gid);
 }
 
+static bool has_gid(const struct endpoint *endpoint)
+{
+	static const uint8_t no_gid[16];
+
+	return memcmp(endpoint->gid, no_gid, sizeof no_gid) != 0;
+}
+
 static int check_peer(const struct device *device, const struct endpoint *peer)
 {
 	if (peer->is_softnic != device->softnic) {
@@ -135,19 +142,22 @@ static int check_peer(const struct device *device, const struct endpoint *peer)
 			 device->port_attr.link_layer == IBV_LINK_LAYER_ETHERNET ? "Ethernet" : "InfiniBand");
 		return -EINVAL;
 	}
-	return 0;
+	if (peer->qpn != 0 && peer->qpn <= PSN_MASK && peer->mtu >= IBV_MTU_256 && peer->mtu <= IBV_MTU_4096 &&
+	    (peer->link_layer != IBV_LINK_LAYER_ETHERNET || has_gid(peer)) && (peer->lid != 0 || has_gid(peer)))
+		return 0;
+	log_line(device->logger, LOG_LEVEL_ERROR,
+		 "the peer's endpoint makes no sense: queue pair %u, MTU code %u, LID %u, %s GID", peer->qpn, peer->mtu,
+		 peer->lid, has_gid(peer) ? "with" : "without");
+	return -EINVAL;
 }
 
 static void fill_address(const struct device *device, const struct endpoint *peer, struct ibv_ah_attr *address)
 {
-	static const uint8_t no_gid[16];
-
 	address->dlid = peer->lid;
 	address->sl = device->options.service_level;
 	address->port_num = device->port;
-	/* Ethernet has no other address; InfiniBand needs the GID only across subnets, and then it is set. */
-	if (device->port_attr.link_layer != IBV_LINK_LAYER_ETHERNET &&
-	    (peer->lid != 0 || memcmp(peer->gid, no_gid, sizeof no_gid) == 0))
+	/* Ethernet has no other address; on InfiniBand a GID is given only where a GRH is wanted (gid.h). */
+	if (!has_gid(peer))
 		return;
 	address->is_global = 1;
 	address->grh.sgid_index = (uint8_t)device->gid_index;

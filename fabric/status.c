@@ -17,9 +17,9 @@
 		    .check = check_, .farkv = farkv_, .action = action_ }
 
 #define REBUILDS                                                                                   \
-	"rebuilds the queue pair through the rendezvous and resolves what was in flight"
+	"ends what was in flight with an honest error; the session must be opened again"
 #define FAILS                                                                                      \
-	"fails the operation with this name in the log, and rebuilds the queue pair for the next"
+	"fails the operation with this name in the log; the session must be opened again"
 #define NOT_USED "fails the operation: farkv uses nothing that could give this"
 
 static const struct status_row wc_rows[] = {
@@ -120,7 +120,7 @@ static const struct status_row event_rows[] = {
 	ROW(IBV_EVENT_CQ_ERR, "a completion queue is broken",
 	    "it overflowed: more completions than it has room for",
 	    "the queue's depth against the work in flight; that completions are polled",
-	    "rebuilds the completion queue and all queue pairs on it", STATUS_RECONNECT),
+	    "fails what is in flight; open the session again, with a larger queue", STATUS_RECONNECT),
 	ROW(IBV_EVENT_QP_FATAL, "a queue pair has failed and is in ERR for good",
 	    "its completion queue overflowed, or the device met an internal error on it",
 	    "earlier events; dmesg", REBUILDS, STATUS_RECONNECT),
@@ -164,7 +164,7 @@ static const struct status_row event_rows[] = {
 	    "a hand-over, or the former one died", "sminfo", "takes note", STATUS_NOTHING),
 	ROW(IBV_EVENT_SRQ_ERR, "a shared receive queue is broken",
 	    "an internal error of the device on it", "dmesg",
-	    "rebuilds the shared receive queue and the queue pairs on it", STATUS_RECONNECT),
+	    "logs it; control messages are lost until the memory node is restarted", STATUS_RECONNECT),
 	ROW(IBV_EVENT_SRQ_LIMIT_REACHED, "a shared receive queue has fallen to its limit",
 	    "messages came faster than receives were posted again", "nothing, unless it comes often",
 	    "posts receives and arms the limit again: it fires once", STATUS_NOTHING),

@@ -228,6 +228,9 @@ static bool parse_number(const char *text, long low, long high, long *number)
 
 	errno = 0;
 	*number = strtol(text, &end, 10);
+	/* strtol would skip leading spaces and take a plus sign. */
+	if (*text != '-' && (*text < '0' || *text > '9'))
+		return false;
 	return errno == 0 && end != text && *end == '\0' && *number >= low && *number <= high;
 }
 

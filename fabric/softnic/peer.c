@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -16,13 +17,15 @@
 #include <unistd.h>
 
 #define MAGIC UINT64_C(0x43494e54464f5331)
-enum { VERSION = 1, PATH_BYTES = 256, WATCH_PAUSE_MS = 200, MARK_WAIT_MS = 2000, SPINS = 1000 };
+enum { VERSION = 1, PATH_BYTES = 256, WATCH_PAUSE_MS = 1000, MARK_WAIT_MS = 2000, SPINS = 1000 };
 
 /* Peers of this process, one per slot; replaced when a slot has been taken by somebody else. */
 static struct peer *_Atomic peers[SOFTNIC_SLOTS];
-static pthread_mutex_t peers_mutex = PTHREAD_MUTEX_INITIALIZER;
+/* Recursive: burying a dead context looks for its initiators. */
+static pthread_mutex_t peers_mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static pthread_t watcher;
 static bool watcher_runs;
+static int watcher_wake = -1; /* an eventfd: there is a new peer to watch */
 static uint32_t own_contexts;
 
 static void directory(char path[PATH_BYTES])
@@ -107,7 +110,8 @@ static void remove_files(uint32_t slot)
 	file_name(path, slot);
 	unlink(path);
 	directory(path);
-	rmdir(path); /* only when it is empty */
+	if (!getenv("SOFTNIC_DIR"))
+		rmdir(path); /* only when it is empty; a directory that was given stays its giver's */
 }
 
 /* The owner's lock is free: it is dead. Takes everything of it out of service. */
@@ -178,10 +182,26 @@ void shared_rq_init(struct shared_context *shared, uint32_t rq)
 	atomic_store(&of->popped, 0);
 }
 
-/* Deaths of peers: pidfds of all of them, looked at a few times a second and when one becomes readable. */
+static void drain_wake(void)
+{
+	uint64_t times;
+
+	while (read(watcher_wake, &times, sizeof times) == sizeof times)
+		;
+}
+
+static void wake_watcher(void)
+{
+	uint64_t once = 1;
+
+	if (watcher_wake >= 0 && write(watcher_wake, &once, sizeof once) < 0)
+		return; /* it is full: a wake-up is due anyway */
+}
+
+/* Deaths of peers: the pidfds of all of them in one poll. */
 static void *watch(void *arg)
 {
-	static struct pollfd fds[SOFTNIC_SLOTS];
+	static struct pollfd fds[SOFTNIC_SLOTS + 1];
 	static uint32_t slots[SOFTNIC_SLOTS];
 
 	(void)arg;
@@ -196,8 +216,11 @@ static void *watch(void *arg)
 			slots[count] = slot;
 			fds[count++] = (struct pollfd){ .fd = peer->pidfd, .events = POLLIN };
 		}
-		if (poll(fds, count, WATCH_PAUSE_MS) <= 0)
+		fds[count] = (struct pollfd){ .fd = watcher_wake, .events = POLLIN };
+		if (poll(fds, count + 1, WATCH_PAUSE_MS) <= 0)
 			continue;
+		if (fds[count].revents)
+			drain_wake();
 		for (nfds_t i = 0; i < count; i++) {
 			struct peer *peer = atomic_load(&peers[slots[i]]);
 
@@ -214,6 +237,7 @@ static void start_watcher(void)
 
 	if (watcher_runs)
 		return;
+	watcher_wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	watcher_runs = pthread_create(&watcher, NULL, watch, NULL) == 0;
@@ -352,6 +376,7 @@ static struct peer *find_locked(uint32_t slot)
 		return NULL;
 	}
 	atomic_store(&peers[slot], peer);
+	wake_watcher();
 	return peer;
 }
 

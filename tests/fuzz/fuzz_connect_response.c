@@ -1,4 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "record_input.h"
+#include "tests/fuzz/record_input.h"
 
 FUZZ_RECORD(connect_response)

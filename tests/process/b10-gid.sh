@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 memcached_start
 
-mn_refuses 1 1 --gid-index 250
+mn_refuses 2 1 --gid-index 250
 says 'gid.*250|250.*gid' "memory node names the bad GID index"
 mn_start 1
 kv --gid-index 250 put key value

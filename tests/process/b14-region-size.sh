@@ -20,8 +20,8 @@ for ((i = 1; i <= times; i++)); do
 		kv put key value
 		exits 0 "put into a region of $mn_size bytes"
 		published=$(sed -n 's/.* region=\([0-9]*\).*/\1/p' "$work/mn1.out")
-		mapped=$(awk '/^[0-9a-f]+-[0-9a-f]+ / { region = /farkv/ } region && /^Size:/ { sum += $2 }
-			END { print sum * 1024 }' "/proc/${mn_pid[1]}/smaps")
+		mapped=$(awk '/^[0-9a-f]+-[0-9a-f]+ / { region = /farkv-[^ ]*region/ } region && /^Size:/ { sum += $2 }
+			END { printf "%d\n", sum * 1024 }' "/proc/${mn_pid[1]}/smaps")
 		[ "$published" -le "$mapped" ] || fail "published $published, mapped $mapped"
 		ok "published $published <= mapped $mapped"
 	fi

@@ -24,6 +24,7 @@ declare -A mn_pid=()
 processes=()
 memcached_pid='' memcached=''
 mn_size=256M mn_place=(--region-path "$regions" --hugepages none)
+mn_keep=(--ephemeral) # () for memory nodes whose region files stay
 
 undo() { :; } # a test may define its own, for what it has changed outside
 
@@ -118,7 +119,7 @@ mn_launch() {
 	shift
 	: > "$work/mn$id.out"
 	"$BIN/farkv-mn" --cluster "$cluster" --memcached "$memcached" --id "$id" \
-		--size "$mn_size" --device "$device" "${mn_place[@]}" --ephemeral "$@" \
+		--size "$mn_size" --device "$device" "${mn_place[@]}" "${mn_keep[@]}" "$@" \
 		>"$work/mn$id.out" 2>"$work/mn$id.log" &
 	mn_pid[$id]=$!
 	processes+=("$!")

@@ -10,8 +10,8 @@ records=2000
 [ "$device" = softnic ] || records=200
 run "${bench[@]}" --workload load --records $records
 exits 0 "load"
-memcached_keys | grep -qx "farkv:$cluster:mn:1" || fail "memcached holds the memory node's record"
-memcached_keys | grep -qx "farkv:$cluster:map" || fail "memcached holds the shard map"
+[ -n "$(mn_record 1)" ] || fail "memcached holds the memory node's record"
+[ -n "$(memcached_keys | grep -x "farkv:$cluster:map")" ] || fail "memcached holds the shard map"
 ok "memcached holds the published records"
 "${bench[@]}" --workload a --records $records --seconds 8 --depth 8 --verify --json "$work/a.json" >"$work/bench.log" 2>&1 &
 client=$!

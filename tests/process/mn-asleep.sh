@@ -3,6 +3,7 @@
 # timeout: 180
 # Memory nodes sleep while clients work: during the gets, both together use under 1 % of a core.
 . "$(dirname "$0")/lib.sh"
+only_on softnic # an emulated kernel charges its Soft-RoCE work to whoever runs
 memcached_start
 mn_start 1
 mn_start 2

@@ -19,6 +19,7 @@ for signal in TERM INT; do
 	ok "--ephemeral leaves no file"
 done
 
+mn_keep=()
 mn_start 1
 kill -KILL "${mn_pid[1]}"
 mn_end 1
