@@ -71,21 +71,21 @@ void tap_detach(void)
 	tap.device = NULL;
 }
 
-static bool read_packets(uint64_t *packets)
+static bool read_counter(const char *name, uint64_t *counter)
 {
 	char path[256];
 	unsigned long long value = 0;
 	FILE *file;
 	bool ok;
 
-	snprintf(path, sizeof path, "/sys/class/infiniband/%s/ports/%u/hw_counters/sent_pkts",
-		 tap.device->name, tap.device->port);
+	snprintf(path, sizeof path, "/sys/class/infiniband/%s/ports/%u/hw_counters/%s", tap.device->name,
+		 tap.device->port, name);
 	file = fopen(path, "r");
 	if (!file)
 		return false;
 	ok = fscanf(file, "%llu", &value) == 1;
 	fclose(file);
-	*packets = value;
+	*counter = value;
 	return ok;
 }
 
@@ -93,7 +93,23 @@ bool tap_has_packets(void)
 {
 	uint64_t packets;
 
-	return !tap.device->softnic && read_packets(&packets);
+	return !tap.device->softnic && read_counter("sent_pkts", &packets);
+}
+
+/* Each stands for packets that were sent again. */
+static uint64_t read_repeats(void)
+{
+	static const char *const names[] = { "duplicate_request", "out_of_seq_request", "rcvd_seq_err",
+					     "completer_retry_err" };
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+		uint64_t value = 0;
+
+		if (read_counter(names[i], &value))
+			sum += value;
+	}
+	return sum;
 }
 
 void tap_read(struct tap_counts *counts)
@@ -102,8 +118,10 @@ void tap_read(struct tap_counts *counts)
 
 	*counts = tap.counts;
 	counts->packets = 0;
+	counts->repeats = 0;
 	if (!tap.device->softnic) {
-		read_packets(&counts->packets);
+		read_counter("sent_pkts", &counts->packets);
+		counts->repeats = read_repeats();
 		return;
 	}
 	softnic_counters(tap.device->context, &engine);

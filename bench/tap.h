@@ -11,6 +11,7 @@
 struct tap_counts {
 	uint64_t read, write, cas, faa, send, doorbells, cqes, inline_writes;
 	uint64_t packets; /* sent_pkts of the port; 0 where the device has no such counter */
+	uint64_t repeats; /* what the port counts as retries, duplicates and gaps */
 };
 
 /* Wraps the context's post_send and poll_cq. One device at a time. */

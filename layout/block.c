@@ -7,11 +7,30 @@
 #include <assert.h>
 #include <xxhash.h>
 
-enum { CHECK_AT = 8, HASH_AT = 16, EXPIRES_AT = 24, KEY_LEN_AT = 32, KIND_AT = 34, CLASS_AT = 35, VALUE_LEN_AT = 36 };
+enum {
+	CHECK_AT = 8,
+	HASH_AT = 16,
+	EXPIRES_AT = 24,
+	KEY_LEN_AT = 32,
+	KIND_AT = 34,
+	CLASS_AT = 35,
+	VALUE_LEN_AT = 36,
+};
 
-_Static_assert(VALUE_LEN_AT + 4 == BLOCK_COUNTER_AT, "the header has no gaps");
+_Static_assert(BLOCK_CONTROL_AT + 8 == CHECK_AT && CHECK_AT + 8 == HASH_AT &&
+		       HASH_AT + 8 == EXPIRES_AT && EXPIRES_AT + 8 == KEY_LEN_AT &&
+		       KEY_LEN_AT + 2 == KIND_AT && KIND_AT + 1 == CLASS_AT &&
+		       CLASS_AT + 1 == VALUE_LEN_AT && VALUE_LEN_AT + 4 == BLOCK_COUNTER_AT,
+	       "the header has no gaps");
+_Static_assert(CHECK_AT % 8 == 0 && HASH_AT % 8 == 0 && EXPIRES_AT % 8 == 0 &&
+		       KEY_LEN_AT % 2 == 0 && VALUE_LEN_AT % 4 == 0,
+	       "fields are aligned: none straddles a word that may be torn");
 _Static_assert(BLOCK_COUNTER_AT % 8 == 0 && BLOCK_CONTROL_AT % 8 == 0, "atomic words are aligned");
-_Static_assert(BLOCK_COUNTER_AT + 8 == BLOCK_HEADER_BYTES, "the counter ends the header");
+_Static_assert(BLOCK_COUNTER_AT + 8 == BLOCK_HEADER_BYTES && BLOCK_HEADER_BYTES == 48,
+	       "the counter ends the header");
+_Static_assert((int)BLOCK_HEADER_BYTES <= (int)LINE_BYTES, "the header lies in the first line");
+_Static_assert(BLOCK_KEY_MAX <= UINT16_MAX && BLOCK_VALUE_MAX <= UINT32_MAX, "lengths fit");
+_Static_assert(SIZE_CLASS_COUNT <= UINT8_MAX, "a class fits its byte");
 
 /* The checked header part is 24 bytes: it seeds the hash of key and value, which lie together. */
 static uint64_t compute_check(const uint8_t *encoded, size_t key_len, size_t value_len)
@@ -25,7 +44,9 @@ void block_encode(const struct block *block, uint8_t *out)
 {
 	assert(block->key_len >= 1 && block->key_len <= BLOCK_KEY_MAX);
 	assert(block->value_len <= BLOCK_VALUE_MAX);
-	assert(size_class_bytes(block->size_class) >= block_bytes(block->key_len, block->value_len));
+	assert(block->kind == BLOCK_VALUE || block->kind == BLOCK_COUNTER);
+	assert(block_bytes(block->key_len, block->value_len) <=
+	       size_class_bytes(block->size_class));
 	store_le64(out + BLOCK_CONTROL_AT, block->control);
 	store_le64(out + HASH_AT, block->hash);
 	store_le64(out + EXPIRES_AT, block->expires_at_ms);
@@ -60,7 +81,9 @@ bool block_decode_key(const uint8_t *in, size_t length, struct block *block)
 		.value_len = load_le32(in + VALUE_LEN_AT),
 		.key = in + BLOCK_HEADER_BYTES,
 	};
-	if (block->key_len < 1 || block->key_len > BLOCK_KEY_MAX || block->value_len > BLOCK_VALUE_MAX)
+	if (block->key_len < 1 || block->key_len > BLOCK_KEY_MAX)
+		return false;
+	if (block->value_len > BLOCK_VALUE_MAX)
 		return false;
 	if (block->kind != BLOCK_VALUE && block->kind != BLOCK_COUNTER)
 		return false;
@@ -71,7 +94,9 @@ bool block_decode_key(const uint8_t *in, size_t length, struct block *block)
 
 bool block_decode(const uint8_t *in, size_t length, struct block *block)
 {
-	if (!block_decode_key(in, length, block) || block_bytes(block->key_len, block->value_len) > length)
+	if (!block_decode_key(in, length, block))
+		return false;
+	if (block_bytes(block->key_len, block->value_len) > length)
 		return false;
 	block->value = block->key + block->key_len;
 	return load_le64(in + CHECK_AT) == compute_check(in, block->key_len, block->value_len);
@@ -79,5 +104,6 @@ bool block_decode(const uint8_t *in, size_t length, struct block *block)
 
 bool block_holds(const struct block *block, uint64_t hash, const void *key, size_t key_len)
 {
-	return block->hash == hash && block->key_len == key_len && memcmp(block->key, key, key_len) == 0;
+	return block->hash == hash && block->key_len == key_len &&
+	       memcmp(block->key, key, key_len) == 0;
 }

@@ -6,8 +6,8 @@
  *   32 key_len u16     34 kind u8  35 class u8  36 value_len u32      40 counter u64
  *   48 key, then value
  *
- * check = XXH3_64 of bytes 16..39, the key and the value: everything but the control word, itself
- * and the counter, which change after the block was written.
+ * check covers everything but the control word, itself and the counter, which change after the
+ * block was written: XXH3_64 of key and value, seeded with XXH3_64 of bytes 16..39.
  */
 #ifndef FARKV_LAYOUT_BLOCK_H
 #define FARKV_LAYOUT_BLOCK_H

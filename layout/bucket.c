@@ -3,7 +3,11 @@
 
 #include "layout/place.h"
 
-_Static_assert(SEGMENT_BYTES == 4096 && BUCKET_BYTES == 256 && BUCKET_SLOTS == 28, "geometry of a segment");
+#include <assert.h>
+
+_Static_assert(SEGMENT_BYTES == 4096 && BUCKET_BYTES == 256 && BUCKET_SLOTS == 28,
+	       "geometry of a segment");
+_Static_assert((1 + LINE_SLOTS) * 8 == LINE_BYTES, "guard and slots fill a line with CAS words");
 _Static_assert(SEGMENT_BUCKETS == 1 << PLACE_BUCKET_BITS, "every bucket number names a bucket");
 
 bool bucket_serves(const uint8_t *bucket, uint64_t h)
@@ -40,6 +44,8 @@ void segment_format(uint8_t *segment, unsigned depth, uint32_t suffix)
 {
 	uint64_t guard = guard_pack((struct guard){ .depth = (uint8_t)depth, .suffix = suffix });
 
+	assert(depth >= PLACE_DEPTH_MIN && depth <= PLACE_DEPTH_MAX);
+	assert(suffix == place_suffix(suffix, depth));
 	memset(segment, 0, SEGMENT_BYTES);
 	for (unsigned at = 0; at < SEGMENT_BYTES; at += LINE_BYTES)
 		store_le64(segment + at, guard);

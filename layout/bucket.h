@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Segment = 4 KiB = 16 buckets; bucket = 256 bytes = 4 lines; line = guard + 7 slots. So a bucket is one
- * READ, holds 28 slots, and every line describes itself.
+ * Segment = 4 KiB = 16 buckets; bucket = 256 bytes = 4 lines; line = guard + 7 slots. So a bucket
+ * is one READ, holds 28 slots, and every line describes itself.
  */
 #ifndef FARKV_LAYOUT_BUCKET_H
 #define FARKV_LAYOUT_BUCKET_H
@@ -43,7 +43,7 @@ bool bucket_serves(const uint8_t *bucket, uint64_t h);
 unsigned bucket_find(const uint8_t *bucket, uint64_t h, uint8_t found[BUCKET_SLOTS]);
 /* The first free slot's index, or -1. */
 int bucket_find_free(const uint8_t *bucket);
-/* Writes an empty, unlocked segment. */
+/* Writes an empty, unlocked segment; depth 1..30, suffix below 2^depth. */
 void segment_format(uint8_t *segment, unsigned depth, uint32_t suffix);
 
 #endif

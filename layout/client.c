@@ -3,6 +3,10 @@
 
 #include "layout/bytes.h"
 
+_Static_assert(CLIENT_REPORT_AT % 8 == 0 && CLIENT_STATE_AT == CLIENT_REPORT_AT + 8 &&
+		       CLIENT_BORN_AT == CLIENT_STATE_AT + 8 && CLIENT_BORN_AT + 8 <= LINE_BYTES,
+	       "each writer has words of its own, all in one line");
+
 void client_line_encode(const struct client_line *client, uint8_t line[64])
 {
 	memset(line, 0, LINE_BYTES);

@@ -2,10 +2,19 @@
 #include "layout/control.h"
 
 #include "layout/bytes.h"
+#include "layout/slot.h"
 
 #include <assert.h>
 
-enum { HALF_BITS = 31, ROUNDS = 4 };
+enum { HALF_BITS = 31, ROUNDS = 4, CLASS_SHIFT = CONTROL_TAG_BITS, OFFSET_SHIFT = 28 };
+
+_Static_assert(NAME_SESSION_BITS + NAME_SEQUENCE_BITS == 62 && 2 * HALF_BITS == 62,
+	       "a name fills what the kind leaves");
+_Static_assert(CLASS_SHIFT + 8 == OFFSET_SHIFT && OFFSET_SHIFT + SLOT_OFFSET_BITS == 62,
+	       "a FORWARD fills what the kind leaves");
+_Static_assert((int)CONTROL_TAG_BITS <= (int)NAME_SEQUENCE_BITS &&
+		       (int)SLOT_TAG_BITS <= (int)NAME_SEQUENCE_BITS,
+	       "tags are low bits of a sequence");
 
 static uint32_t round_function(uint32_t half, uint64_t key, unsigned round)
 {
@@ -48,17 +57,18 @@ uint64_t control_live_name(uint64_t word, uint64_t name_key)
 
 uint64_t control_pack_forward(struct forward forward)
 {
-	assert(forward.offset % LINE_BYTES == 0 && forward.offset / LINE_BYTES <= bits_mask(34));
+	assert(forward.offset % LINE_BYTES == 0);
+	assert(forward.offset / LINE_BYTES <= bits_mask(SLOT_OFFSET_BITS));
 	assert(forward.tag <= bits_mask(CONTROL_TAG_BITS));
-	return (uint64_t)CONTROL_FORWARD << 62 | forward.offset / LINE_BYTES << 28 |
-	       (uint64_t)forward.size_class << 20 | forward.tag;
+	return (uint64_t)CONTROL_FORWARD << 62 | forward.offset / LINE_BYTES << OFFSET_SHIFT |
+	       (uint64_t)forward.size_class << CLASS_SHIFT | forward.tag;
 }
 
 struct forward control_forward(uint64_t word)
 {
 	return (struct forward){
-		.offset = (word >> 28 & bits_mask(34)) * LINE_BYTES,
-		.size_class = (uint8_t)(word >> 20),
+		.offset = (word >> OFFSET_SHIFT & bits_mask(SLOT_OFFSET_BITS)) * LINE_BYTES,
+		.size_class = (uint8_t)(word >> CLASS_SHIFT),
 		.tag = (uint32_t)(word & bits_mask(CONTROL_TAG_BITS)),
 	};
 }

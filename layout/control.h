@@ -14,15 +14,17 @@
 #ifndef FARKV_LAYOUT_CONTROL_H
 #define FARKV_LAYOUT_CONTROL_H
 
+#include <assert.h>
 #include <stdint.h>
 
 enum { NAME_SESSION_BITS = 28, NAME_SEQUENCE_BITS = 34, CONTROL_TAG_BITS = 20 };
 enum control_kind { CONTROL_NONE = 0, CONTROL_LIVE = 1, CONTROL_FORWARD = 2, CONTROL_DEAD = 3 };
 
-/* A plain name: session:28 | sequence:34. */
+/* A plain name: session:28 | sequence:34. What does not fit would name an instance twice. */
 static inline uint64_t name_pack(uint32_t session, uint64_t sequence)
 {
-	return (uint64_t)session << NAME_SEQUENCE_BITS | (sequence & ((UINT64_C(1) << NAME_SEQUENCE_BITS) - 1));
+	assert(session >> NAME_SESSION_BITS == 0 && sequence >> NAME_SEQUENCE_BITS == 0);
+	return (uint64_t)session << NAME_SEQUENCE_BITS | sequence;
 }
 
 static inline uint8_t name_slot_tag(uint64_t name)
@@ -56,6 +58,7 @@ struct forward control_forward(uint64_t word);
 /* by: the plain name of the deleting operation. */
 static inline uint64_t control_pack_dead(uint64_t by)
 {
+	assert(by >> 62 == 0);
 	return (uint64_t)CONTROL_DEAD << 62 | by;
 }
 

@@ -8,22 +8,25 @@
 
 #include <stdint.h>
 
+enum { COUNTER_STRIPES = 8 };
+
 enum counter {
-	COUNTER_SESSIONS, /* session numbers handed out; the first is 1 */
+	COUNTER_SESSIONS, /* session numbers handed out: FAA(1), and the word found + 1 is yours */
 	COUNTER_UNITS,    /* heap units handed out; may run past the heap's size when it is full */
-	COUNTER_ITEMS,    /* 8 stripes, two's complement */
-	COUNTER_COMMITS = COUNTER_ITEMS + 8, /* 8 stripes */
-	COUNTER_LOAD = COUNTER_COMMITS + 8,  /* the load line */
+	COUNTER_ITEMS,    /* COUNTER_STRIPES lines, two's complement */
+	COUNTER_COMMITS = COUNTER_ITEMS + COUNTER_STRIPES,
+	COUNTER_LOAD = COUNTER_COMMITS + COUNTER_STRIPES, /* the load line */
 	COUNTER_LINES,
 };
 
-enum { COUNTER_STRIPES = 8, LOAD_RATE_UNKNOWN = -1 };
+enum { LOAD_RATE_UNKNOWN = -1 };
 
 struct load {
 	uint64_t epoch;
 	uint64_t safe_epoch;
 	uint64_t time_ms; /* the MN's clock: CLOCK_REALTIME, never going back */
-	int64_t read_rate, write_rate, atomic_rate; /* per second at the device; LOAD_RATE_UNKNOWN */
+	/* per second at the device, or LOAD_RATE_UNKNOWN */
+	int64_t read_rate, write_rate, atomic_rate;
 };
 
 void load_encode(const struct load *load, uint8_t line[64]);

@@ -2,14 +2,18 @@
 #include "layout/guard.h"
 
 #include "layout/bytes.h"
+#include "layout/place.h"
 
 #include <assert.h>
 
 enum { DEPTH_SHIFT = GUARD_SUFFIX_BITS, NONCE_SHIFT = 36, OWNER_SHIFT = 48 };
 
 _Static_assert(GUARD_SUFFIX_BITS + GUARD_DEPTH_BITS == NONCE_SHIFT &&
-		       NONCE_SHIFT + GUARD_NONCE_BITS == OWNER_SHIFT,
+		       NONCE_SHIFT + GUARD_NONCE_BITS == OWNER_SHIFT && OWNER_SHIFT + 16 == 64,
 	       "a guard fills 64 bits");
+_Static_assert((int)PLACE_DEPTH_MAX == (int)GUARD_SUFFIX_BITS &&
+		       PLACE_DEPTH_MAX < 1 << GUARD_DEPTH_BITS,
+	       "every depth and suffix of a directory fits into a guard");
 
 uint64_t guard_pack(struct guard guard)
 {

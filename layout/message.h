@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Control messages: SEND by a client, received into the MN's shared receive queue; answers come back the same
- * way. 64 bytes each: magic u32, version u16, kind u16, id u64 (the answer repeats it), five words.
+ * Control messages: SEND by a client, received into the MN's shared receive queue; answers come
+ * back the same way. 64 bytes each: magic u32, version u16, kind u16, id u64 (the answer repeats
+ * it), five words, eight reserved bytes.
  */
 #ifndef FARKV_LAYOUT_MESSAGE_H
 #define FARKV_LAYOUT_MESSAGE_H
@@ -9,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MESSAGE_VERSION = 1, MESSAGE_BYTES = 64 };
+enum { MESSAGE_VERSION = 1, MESSAGE_BYTES = 64, MESSAGE_WORDS = 5 };
 
 enum message_kind {
 	MESSAGE_SPLIT = 1,       /* words: suffix, depth seen */
@@ -24,7 +25,7 @@ enum message_kind {
 struct message {
 	uint16_t kind;
 	uint64_t id;
-	uint64_t words[5];
+	uint64_t words[MESSAGE_WORDS];
 };
 
 void message_encode(const struct message *message, uint8_t out[MESSAGE_BYTES]);

@@ -5,6 +5,8 @@
 
 _Static_assert(PLACE_DEPTH_MAX + PLACE_BUCKET_BITS + PLACE_FINGERPRINT_BITS <= 64,
 	       "the bit ranges of a key's hash are disjoint");
+_Static_assert(PLACE_DEPTH_MAX < 32 && PLACE_BUCKET_BITS < 32 && PLACE_FINGERPRINT_BITS <= 16,
+	       "each fits the type it is handed on in");
 
 struct key_hash key_hash(const void *key, size_t key_len, uint64_t seed)
 {

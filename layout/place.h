@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From key to place. XXH3_128(key, seed): the high half picks the memory node (record.h), the low half `h`
- * everything else, from disjoint bit ranges:
+ * From key to place. XXH3_128(key, seed): the high half picks the memory node (record.h), the low
+ * half `h` everything else, from disjoint bit ranges:
  *
  *   bits  0..29  directory index, the lowest `depth` of them
  *   bits 30..33  bucket in the segment
@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 enum {
+	PLACE_DEPTH_MIN = 1, /* see guard.h */
 	PLACE_DEPTH_MAX = 30,
 	PLACE_BUCKET_BITS = 4,
 	PLACE_FINGERPRINT_BITS = 13,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A region: superblock, counters, client table, directory, split record, heap; and where each begins.
- * All parts begin at a multiple of 4 KiB, the heap at a multiple of 64 KiB.
+ * A region: superblock, counters, client table, directory, split record, heap; and where each
+ * begins. All parts begin at a multiple of 4 KiB, the heap at a multiple of 64 KiB.
  */
 #ifndef FARKV_LAYOUT_REGION_H
 #define FARKV_LAYOUT_REGION_H
@@ -32,8 +32,8 @@ struct geometry {
 	uint64_t split_offset;
 	uint64_t heap_offset;
 	uint64_t unit_count;
-	uint32_t initial_depth;   /* of the directory as formatted */
-	uint32_t segment_units;   /* units at the heap's start that hold the first segments */
+	uint32_t initial_depth; /* of the directory as formatted */
+	uint32_t segment_units; /* units at the heap's start that hold the first segments */
 };
 
 struct superblock {
@@ -74,15 +74,17 @@ uint64_t region_canary(uint64_t incarnation);
 /* Encodes with checksum; superblock->canary is computed. */
 void superblock_encode(const struct superblock *superblock, uint8_t out[SUPERBLOCK_BYTES]);
 /*
- * 0; -ENODATA all zeros (a device that READs nothing: IOMMU); -EBADMSG no superblock, checksum, canary, or geometry out
- * of range; -EPROTONOSUPPORT another layout version, given in superblock->layout_version.
+ * 0; -ENODATA all zeros (a device that READs nothing: IOMMU); -EBADMSG no superblock, checksum,
+ * canary, or a geometry that geometry_compute does not give; -EPROTONOSUPPORT another layout
+ * version, given in superblock->layout_version.
  */
 int superblock_decode(const uint8_t in[SUPERBLOCK_BYTES], struct superblock *superblock);
 
 /*
- * Formats a region in memory: superblock last. bytes: region_bytes of zeros or of an older region; all parts but the heap's
- * blocks are overwritten. epoch: the first epoch, >= 1.
+ * Formats a region in memory: superblock last. bytes: region_bytes of zeros or of an older region;
+ * all parts but the heap's blocks are overwritten. epoch: the first epoch, >= 1.
  */
-void region_format(uint8_t *bytes, const struct superblock *superblock, uint64_t epoch, uint64_t time_ms);
+void region_format(uint8_t *bytes, const struct superblock *superblock, uint64_t epoch,
+		   uint64_t time_ms);
 
 #endif

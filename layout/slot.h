@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An index entry: fingerprint:13 | frozen:1 | tag:8 | class:8 | offset:34, high to low.
- * 0 = empty. tag = low 8 bits of the named instance's sequence; class = size class of the block, so that
- * a reader knows how much to READ; offset in units of 64 bytes from the region's start. MOVED stands in a
- * slot that a split has emptied: a reader refreshes its directory, an insert treats it as empty.
+ * 0 = empty. tag = low 8 bits of the named instance's sequence; class = size class of the block, so
+ * that a reader knows how much to READ; offset in units of 64 bytes from the region's start. MOVED
+ * stands in a slot that a split has emptied: a reader refreshes its directory, an insert treats it
+ * as empty.
  */
 #ifndef FARKV_LAYOUT_SLOT_H
 #define FARKV_LAYOUT_SLOT_H
@@ -11,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SLOT_OFFSET_BITS = 34, SLOT_TAG_BITS = 8 };
+enum { SLOT_OFFSET_BITS = 34, SLOT_TAG_BITS = 8, SLOT_FINGERPRINT_SHIFT = 51 };
 
 #define SLOT_EMPTY UINT64_C(0)
 #define SLOT_MOVED (UINT64_C(0xff) << SLOT_OFFSET_BITS) /* class 255, offset 0 */
@@ -34,7 +35,7 @@ static inline bool slot_is_free(uint64_t word)
 
 static inline uint32_t slot_fingerprint(uint64_t word)
 {
-	return (uint32_t)(word >> 51);
+	return (uint32_t)(word >> SLOT_FINGERPRINT_SHIFT);
 }
 
 #endif

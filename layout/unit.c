@@ -3,28 +3,42 @@
 
 #include "layout/bytes.h"
 
+#include <assert.h>
+
 #define UNIT_MAGIC UINT32_C(0x54494e55) /* "UNIT" */
 
-_Static_assert(UNIT_BITMAP_WORDS * 64 >= (UNIT_BYTES - UNIT_BLOCKS_AT) / 64, "a bit for every block");
-_Static_assert(UNIT_BITMAP_AT + UNIT_BITMAP_WORDS * 8 <= UNIT_BLOCKS_AT, "the bitmap fits ahead of the blocks");
+enum { OWNER_AT = 4, CLASS_AT = 6, RUN_AT = 8, SESSION_AT = 16 };
+
+_Static_assert(OWNER_AT + 2 == CLASS_AT && CLASS_AT + 2 == RUN_AT && RUN_AT + 8 == SESSION_AT &&
+		       SESSION_AT + 8 <= UNIT_BITMAP_AT,
+	       "the fields end ahead of the bitmap");
+_Static_assert((int)UNIT_BITMAP_AT >= (int)LINE_BYTES && UNIT_BITMAP_AT % 8 == 0,
+	       "writing the first line leaves the bitmap alone, and FAA finds its words aligned");
+_Static_assert(UNIT_BITMAP_WORDS * 64 >= (UNIT_BYTES - UNIT_BLOCKS_AT) / 64,
+	       "a bit for every block");
+_Static_assert(UNIT_BITMAP_AT + UNIT_BITMAP_WORDS * 8 <= UNIT_BLOCKS_AT,
+	       "the bitmap fits ahead of the blocks");
+_Static_assert(UNIT_BLOCKS_AT % LINE_BYTES == 0 && (UNIT_BYTES & (UNIT_BYTES - 1)) == 0,
+	       "blocks are aligned to lines, and a block's unit is found by masking");
 
 void unit_header_encode(const struct unit_header *header, uint8_t line[64])
 {
+	assert(header->run > 0 && header->run == unit_run(header->size_class));
 	memset(line, 0, LINE_BYTES);
 	store_le32(line, UNIT_MAGIC);
-	store_le16(line + 4, header->owner);
-	line[6] = header->size_class;
-	store_le32(line + 8, header->run);
-	store_le64(line + 16, header->session);
+	store_le16(line + OWNER_AT, header->owner);
+	line[CLASS_AT] = header->size_class;
+	store_le32(line + RUN_AT, header->run);
+	store_le64(line + SESSION_AT, header->session);
 }
 
 bool unit_header_decode(const uint8_t line[64], struct unit_header *header)
 {
-	header->owner = load_le16(line + 4);
-	header->size_class = line[6];
-	header->run = load_le32(line + 8);
-	header->session = load_le64(line + 16);
-	return load_le32(line) == UNIT_MAGIC && size_class_bytes(header->size_class) > 0 &&
+	header->owner = load_le16(line + OWNER_AT);
+	header->size_class = line[CLASS_AT];
+	header->run = load_le32(line + RUN_AT);
+	header->session = load_le64(line + SESSION_AT);
+	return load_le32(line) == UNIT_MAGIC && header->run > 0 &&
 	       header->run == unit_run(header->size_class);
 }
 
