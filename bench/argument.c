@@ -88,7 +88,7 @@ static const struct argument arguments[] = {
 	{"probe", ARGUMENT_FLAG, MEMBER(probe), 0, 0, NULL,
 	 "count the verbs of each operation, one at a time"},
 	{"rounds", ARGUMENT_COUNT, MEMBER(rounds), 1, PROBE_ROUNDS_MAX, "N",
-	 "probe: repetitions of each operation (8)"},
+	 "probe: latencies taken of each operation (100)"},
 	{"help", ARGUMENT_FLAG, MEMBER(help), 0, 0, NULL, "this text"},
 	{"version", ARGUMENT_FLAG, MEMBER(version), 0, 0, NULL, "version and commit"},
 };

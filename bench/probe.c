@@ -19,7 +19,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { KEY_BYTES = 16, SETTLE_NS = 30000000, FIELDS = 8, PATIENT_QP_TIMEOUT = 18 /* a second: no repeats on a slow machine */ };
+enum { KEY_BYTES = 16, COUNTED = 8, SETTLE_NS = 30000000, FIELDS = 8, PATIENT_QP_TIMEOUT = 18 /* a second: no repeats on a slow machine */ };
 
 struct counts {
 	uint64_t read, write, cas, faa, send, doorbells, cqes, inline_writes;
@@ -244,42 +244,81 @@ static void report_row(struct probe *probe, const struct row *row, struct readin
 	putchar('\n');
 }
 
-/* One row, `rounds` times with fresh keys: every time the same. 0 or a negative FARKV_E*. */
-static int probe_row(struct probe *probe, const struct row *row)
+static void make_key(char key[32], const struct row *row, unsigned round)
 {
-	unsigned rounds = (unsigned)probe->options->rounds;
+	snprintf(key, 32, "probe-%02u-%07u", (unsigned)(row - rows), round % 10000000);
+}
+
+static int check_status(const struct row *row, int status)
+{
+	if (status == row->status)
+		return 0;
+	fprintf(stderr, "farkv-bench: %s %s: %s\n", row->name, row->state, farkv_strerror(status));
+	return status ? status : FARKV_EUNKNOWN;
+}
+
+/* One row, COUNTED times with fresh keys: every time the same. 0 or a negative FARKV_E*. */
+static int probe_counts(struct probe *probe, const struct row *row, struct reading *own, struct reading *owed)
+{
 	size_t value_len = probe->options->value_bytes;
 	struct counts budget = budget_of(probe, row);
-	struct reading before, own = { 0 }, owed = { 0 };
+	int status = 0;
 
 	probe->packets_judged = !tap_has_packets();
-	for (unsigned round = 0; round < rounds; round++) {
-		char key[32]; /* its first KEY_BYTES count */
-		uint64_t began;
-		int status;
+	for (unsigned round = 0; round < COUNTED && !status; round++) {
+		struct reading before;
+		char key[32];
 
-		snprintf(key, sizeof key, "probe-%02u-%07u", (unsigned)(row - rows), round % 10000000);
+		make_key(key, row, round);
 		status = prepare(probe->session, row, key, value_len);
 		if (status)
 			return status;
 		before = take_reading(probe);
-		began = clock_now_ns();
-		status = run_op(probe->session, row, key, value_len);
-		latency_ns[round] = clock_now_ns() - began;
-		own = since(probe, &before);
-		if (status != row->status) {
-			fprintf(stderr, "farkv-bench: %s %s: %s\n", row->name, row->state, farkv_strerror(status));
-			return status ? status : FARKV_EUNKNOWN;
-		}
+		status = check_status(row, run_op(probe->session, row, key, value_len));
+		*own = since(probe, &before);
 		before = take_reading(probe);
 		farkv_flush(probe->session);
-		owed = since(probe, &before);
-		judge(probe, row, budget, &own);
+		*owed = since(probe, &before);
+		judge(probe, row, budget, own);
 	}
 	if (!probe->packets_judged)
 		complain(probe, row, "the port", "rounds without repeated packets", 0, 1);
-	report_row(probe, row, &own, &owed, rounds);
-	return 0;
+	return status;
+}
+
+/* Latencies, without the pauses that counting at the device needs. The flush before has reported epochs as well. */
+static int probe_latency(struct probe *probe, const struct row *row)
+{
+	size_t value_len = probe->options->value_bytes;
+	int status = 0;
+
+	for (unsigned round = 0; round < probe->options->rounds && !status; round++) {
+		char key[32];
+		uint64_t began;
+
+		make_key(key, row, COUNTED + round);
+		status = prepare(probe->session, row, key, value_len);
+		if (status)
+			return status;
+		began = clock_now_ns();
+		status = run_op(probe->session, row, key, value_len);
+		latency_ns[round] = clock_now_ns() - began;
+		status = check_status(row, status);
+		farkv_flush(probe->session);
+	}
+	return status;
+}
+
+static int probe_row(struct probe *probe, const struct row *row)
+{
+	struct reading own = { 0 }, owed = { 0 };
+	int error = probe_counts(probe, row, &own, &owed);
+
+	if (!error)
+		error = probe_latency(probe, row);
+	if (!error)
+		report_row(probe, row, &own, &owed, (unsigned)probe->options->rounds);
+	return error;
 }
 
 /* Takes the session number and a unit of the class at every memory node, so that no row pays for them. */

@@ -8,7 +8,7 @@
 
 #include "bench/options.h"
 
-enum { PROBE_ROUNDS_DEFAULT = 8, PROBE_ROUNDS_MAX = 100000 };
+enum { PROBE_ROUNDS_DEFAULT = 100, PROBE_ROUNDS_MAX = 100000 };
 
 /* Exit status: 0 all budgets met and all counts agree; 1 a difference; 3 the store is unavailable. */
 int bench_probe(const struct bench_options *options);

@@ -143,7 +143,7 @@ Test(bench_linear, the_model_is_sound_and_finds_most)
 		illegal += !legal;
 		found += blamed;
 	}
-	cr_log_warn("%lu of %d histories are illegal, %lu of them found", illegal, HISTORIES,
+	cr_log_info("%lu of %d histories are illegal, %lu of them found", illegal, HISTORIES,
 		    found);
 	cr_expect_gt(illegal, HISTORIES / 10);
 	cr_expect_gt((double)found, 0.85 * (double)illegal);

@@ -221,7 +221,7 @@ Test(qp, what_is_granted_is_what_the_device_says)
 	cr_assert_eq(attr.dest_qp_num, b->ibv->qp_num);
 	cr_assert_eq(attr.max_rd_atomic, a->max_rd_atomic);
 	cr_assert_eq(attr.timeout, 14);
-	cr_assert_eq(attr.retry_cnt, 7, "%u %u %u on %s", attr.timeout, attr.retry_cnt, attr.rnr_retry, device->name);
+	cr_assert_eq(attr.retry_cnt, 6, "%u %u %u on %s", attr.timeout, attr.retry_cnt, attr.rnr_retry, device->name);
 	cr_assert_eq(attr.rnr_retry, 7);
 	qp_destroy(a);
 	qp_destroy(b);

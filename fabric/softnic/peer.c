@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define MAGIC UINT64_C(0x43494e54464f5331)
-enum { VERSION = 1, PATH_BYTES = 256, WATCH_PAUSE_MS = 1000, MARK_WAIT_MS = 2000, SPINS = 1000 };
+enum { VERSION = 1, PATH_BYTES = 256, WATCH_PAUSE_MS = 1000, MARK_WAIT_MS = 2000, SPINS = 1000, CLAIM_TURNS = 100 };
 
 /* Peers of this process, one per slot; replaced when a slot has been taken by somebody else. */
 static struct peer *_Atomic peers[SOFTNIC_SLOTS];
@@ -330,7 +330,12 @@ struct shared_context *peer_claim(uint32_t *slot, int *lock_fd)
 	struct shared_context *shared;
 
 	pthread_mutex_lock(&peers_mutex);
-	shared = claim_locked(slot, lock_fd);
+	/* The last one to leave removes the directory, perhaps between our making it and our using it. */
+	for (unsigned turn = 0; turn < CLAIM_TURNS; turn++) {
+		shared = claim_locked(slot, lock_fd);
+		if (shared || errno != ENOENT)
+			break;
+	}
 	pthread_mutex_unlock(&peers_mutex);
 	return shared;
 }
