@@ -26,7 +26,7 @@ static pthread_mutex_t peers_mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static pthread_t watcher;
 static bool watcher_runs;
 static int watcher_wake = -1; /* an eventfd: there is a new peer to watch */
-static uint32_t own_contexts;
+static struct peer *retired; /* contexts closed by this process */
 
 static void directory(char path[PATH_BYTES])
 {
@@ -250,7 +250,6 @@ static void forget_in_child(void)
 {
 	/* The child has no watcher, and its parent's contexts are not its own: the parent's locks did not come along. */
 	watcher_runs = false;
-	own_contexts = 0;
 	for (uint32_t slot = 0; slot < SOFTNIC_SLOTS; slot++)
 		atomic_store(&peers[slot], NULL);
 }
@@ -320,7 +319,6 @@ static struct shared_context *claim_locked(uint32_t *slot, int *lock_fd)
 	shared->pid = getpid();
 	shared->magic = MAGIC;
 	atomic_store(&peers[*slot], new_peer(shared, *slot, true));
-	own_contexts++;
 	start_watcher();
 	return shared;
 }
@@ -342,15 +340,20 @@ struct shared_context *peer_claim(uint32_t *slot, int *lock_fd)
 
 void peer_release(struct shared_context *shared, uint32_t slot, int lock_fd)
 {
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct peer *peer;
+
 	atomic_store(&shared->dead, 1);
 	peer_wait_all(shared);
 	pthread_mutex_lock(&peers_mutex);
-	atomic_store(&peers[slot], NULL); /* the struct stays: somebody may be looking at it */
+	/* The struct stays, and the page with `dead`: somebody in this process may be looking at them. */
+	peer = atomic_exchange(&peers[slot], NULL);
+	peer->next_retired = retired;
+	retired = peer;
+	munmap((uint8_t *)shared + page, sizeof *shared / page * page - page);
 	remove_files(slot);
 	close(lock_fd);
-	own_contexts--;
 	pthread_mutex_unlock(&peers_mutex);
-	/* The mapping stays as well, for the same reason; it is address space only. */
 }
 
 static struct peer *find_locked(uint32_t slot)

@@ -81,6 +81,7 @@ struct shared_rq {
 };
 
 struct shared_context {
+	/* The first page outlives a closed context in its own process: `dead` must lie in it. */
 	uint64_t magic;
 	uint32_t version, slot;
 	int32_t pid;
@@ -111,6 +112,7 @@ struct mapped_mr {
 };
 
 struct peer {
+	struct peer *next_retired;
 	struct shared_context *shared;
 	uint32_t slot;
 	bool own;   /* a context of this process */
