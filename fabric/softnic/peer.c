@@ -270,38 +270,47 @@ static struct peer *new_peer(struct shared_context *shared, uint32_t slot, bool 
 	return peer;
 }
 
+/*
+ * Buries all that are dead. Before a slot is claimed: burying looks for initiators in other slots' files, and one of them
+ * could be the one just claimed, empty yet, and closing it would drop our lock.
+ */
+static void sweep(void)
+{
+	for (uint32_t s = 1; s < SOFTNIC_SLOTS; s++) {
+		char path[PATH_BYTES];
+		int fd;
+
+		file_name(path, s);
+		if (access(path, F_OK) != 0 || try_slot(s, &fd) != 1)
+			continue;
+		unlink(path); /* empty: made, and locked, by try_slot */
+		close(fd);
+	}
+}
+
 static struct shared_context *claim_locked(uint32_t *slot, int *lock_fd)
 {
 	static bool fork_watched;
 	struct shared_context *shared;
 	char path[PATH_BYTES];
+	int found = 0;
 
 	if (!fork_watched)
 		fork_watched = pthread_atfork(NULL, NULL, forget_in_child) == 0;
 	directory(path);
 	if (mkdir(path, 0700) != 0 && errno != EEXIST)
 		return NULL;
-	/* Slot 0 is not used, so that no queue pair has a number below 4096 (0 and 1 are special ones). All slots are looked at, which sweeps. */
-	int found = -1;
-	for (uint32_t s = 1; s < SOFTNIC_SLOTS; s++) {
-		int fd, free_slot;
-		char name[PATH_BYTES];
+	sweep();
+	/* Slot 0 is not used: its queue pairs would have the special numbers 0 and 1. */
+	for (uint32_t s = 1; s < SOFTNIC_SLOTS && found == 0; s++) {
+		int free_slot = try_slot(s, lock_fd);
 
-		file_name(name, s);
-		if (found >= 0 && access(name, F_OK) != 0)
-			continue;
-		free_slot = try_slot(s, &fd);
 		if (free_slot < 0)
 			return NULL;
-		if (free_slot == 1 && found < 0) {
+		if (free_slot == 1)
 			found = (int)s;
-			*lock_fd = fd;
-		} else if (free_slot == 1) {
-			unlink(name);
-			close(fd);
-		}
 	}
-	if (found < 0) {
+	if (found == 0) {
 		errno = EMFILE;
 		return NULL;
 	}
@@ -361,6 +370,7 @@ static struct peer *find_locked(uint32_t slot)
 	char path[PATH_BYTES];
 	struct shared_context *shared;
 	struct peer *peer = atomic_load(&peers[slot]);
+	struct stat stat;
 	int fd;
 
 	if (peer && peer_alive(peer))
@@ -369,6 +379,10 @@ static struct peer *find_locked(uint32_t slot)
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return NULL;
+	if (fstat(fd, &stat) != 0 || stat.st_size < (off_t)sizeof *shared) {
+		close(fd); /* being made */
+		return NULL;
+	}
 	shared = map_file(fd);
 	close(fd); /* not a file of our own: no lock of ours is dropped */
 	if (!shared)
