@@ -118,6 +118,8 @@ static void op_reset(struct op *op, const struct farkv_request *request)
 	memcpy(op->key, request->key, request->key_len);
 }
 
+static void op_first(struct op *op);
+
 static void op_start(struct op *op)
 {
 	switch (op->request.op) {
@@ -137,6 +139,28 @@ static void op_start(struct op *op)
 	}
 }
 
+static bool *turn_of(struct op *op)
+{
+	return &op->session->key_turns[op->hash.low >> (64 - KEY_TURN_BITS)];
+}
+
+/*
+ * Mutations of one key in one session go one after the other: side by side each but one would fail its CAS and
+ * follow the others' instances, a round trip for every one of them. Keys are told apart by hash, so now and then
+ * two different ones wait for each other.
+ */
+static bool take_turn(struct op *op)
+{
+	if (op->has_turn || op->request.op == FARKV_GET)
+		return true;
+	if (*turn_of(op)) {
+		op_wait(op, op_first, 0);
+		return false;
+	}
+	*turn_of(op) = op->has_turn = true;
+	return true;
+}
+
 static void op_first(struct op *op)
 {
 	if (op_expired(op))
@@ -145,6 +169,8 @@ static void op_first(struct op *op)
 		op_finish(op, FARKV_EUNAVAILABLE);
 		return;
 	}
+	if (!take_turn(op))
+		return;
 	if (!op_take_pin(op, op_first))
 		return;
 	if (op->request.op != FARKV_GET && !op_take_mend(op, op_first))
@@ -225,6 +251,8 @@ void op_finish(struct op *op, int status)
 		op->mend = NULL;
 	}
 	op_drop_pin(op);
+	if (op->has_turn)
+		*turn_of(op) = op->has_turn = false;
 	if (op->image && op->image != op->area->write)
 		release_large(session, op->image);
 	release_large(session, op->large_read);

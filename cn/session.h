@@ -26,6 +26,7 @@ enum {
 	DEFERRED_CHAIN_MAX = 16,   /* deferred work requests that ride in one doorbell ahead of operations */
 	LINK_COUNTER_RESULTS = 8,
 	ABSENT_NS = 100000000,
+	KEY_TURN_BITS = 10,
 };
 
 /* Registered, of one operation; zeroed at its start as far as results go. */
@@ -145,6 +146,7 @@ struct op {
 	bool active, delivered, waiting, has_pin, reported;
 	bool decisive;       /* a chain that may change the store has been posted and not been read back */
 	bool locked, local_lock, lock_wanted;
+	bool has_turn;         /* at its key, among the session's mutations */
 	bool written;        /* the block's WRITE has been completed */
 	bool used_cache, hold_candidates;
 	uint32_t backoff;
@@ -187,6 +189,7 @@ struct farkv_session {
 	uint32_t large_free_mask;
 	uint32_t depth, in_flight, zombies;
 	uint32_t tag;
+	bool key_turns[1 << KEY_TURN_BITS]; /* hashed keys with a mutation of this session under way */
 	uint64_t now_ns, scanned_ns;
 	uint64_t random;
 	uint32_t delivered;    /* in this poll */

@@ -309,6 +309,21 @@ Test(region, a_superblock_with_a_geometry_nobody_computes_is_refused)
 		}
 }
 
+Test(region, parts_are_aligned_behind_a_client_table_of_any_size)
+{
+	uint64_t seed = seed_take("clients");
+	struct superblock sb = make(&seed, 64 * mib, 0), out;
+	uint8_t bytes[SUPERBLOCK_BYTES];
+
+	for (uint64_t count = REGION_CLIENTS_DEFAULT - 63; count <= REGION_CLIENTS_DEFAULT; count++) {
+		superblock_encode(&sb, bytes);
+		store_le64(bytes + CLIENT_COUNT_AT, count); /* the same whole pages */
+		mend(bytes);
+		cr_assert_eq(superblock_decode(bytes, &out), 0, "%llu", (unsigned long long)count);
+		check_geometry(&out.geometry);
+	}
+}
+
 /* Every entry leads to a segment whose guards serve it; segments are distinct and in the heap. */
 static void check_index(const uint8_t *bytes, const struct geometry *g)
 {
