@@ -150,10 +150,10 @@ static void node_close(struct node *node, bool started)
 
 static void print_ready(const struct node *node)
 {
-	printf("ready cluster=%s mn=%" PRIu32 " device=%s region=%" PRIu64
+	printf("ready cluster=%s mn=%" PRIu32 " device=%s:%u gid=%d region=%" PRIu64
 	       " pages=%s incarnation=%016" PRIx64 "\n",
-	       node->options.cluster, node->options.id, node->device->name,
-	       node->region.region_bytes, region_page_name(&node->region),
+	       node->options.cluster, node->options.id, node->device->name, node->device->port,
+	       node->device->gid_index, node->region.region_bytes, region_page_name(&node->region),
 	       node->region.superblock.incarnation);
 	fflush(stdout);
 }
