@@ -129,7 +129,14 @@ static void number_done(struct flow_waiter *waiter, int status)
 	link->number_asked = false;
 	if (status)
 		return;
-	link->session_number = (uint32_t)(link->area->number + 1) & (uint32_t)bits_mask(NAME_SESSION_BITS);
+	/* A number that came round would repeat names: there are 2^28 of them in a region's life. */
+	if (link->area->number >= bits_mask(NAME_SESSION_BITS)) {
+		link->numbers_gone = true;
+		log_line(&link->session->store->logger, LOG_LEVEL_ERROR,
+			 "memory node %u has given out all its session numbers: format its region anew", link->node->mn_id);
+		return;
+	}
+	link->session_number = (uint32_t)link->area->number + 1;
 	link->sequence = 0;
 }
 

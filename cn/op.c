@@ -389,6 +389,10 @@ bool op_take_name(struct op *op, void (*again)(struct op *op))
 		op_finish(op, FARKV_EUNAVAILABLE);
 		return false;
 	}
+	if (op->link->numbers_gone) {
+		op_finish(op, FARKV_ENOSPC);
+		return false;
+	}
 	number = link_number(op->link);
 	if (number == 0) {
 		if (!op_expired(op))

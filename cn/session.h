@@ -93,6 +93,7 @@ struct link {
 	uint64_t sequence;
 	struct flow_waiter number_waiter;
 	bool number_asked;
+	bool numbers_gone; /* the region has none left */
 
 	struct flow_waiter unit_waiter; /* FAA of the units counter */
 	uint8_t unit_class;             /* 0 = none asked for */
