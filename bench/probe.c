@@ -2,11 +2,12 @@
 /*
  * The budget table, measured.
  *
- * Two stores: one with an address cache ("cached" rows), one without ("cold" and "present" rows). Neither has a
- * helper thread, so that nothing is posted but by the calls below; reports of epochs fall into farkv_poll and are
- * counted. Each row is prepared, everything owed is flushed, and then one operation runs between two readings of the
- * client's and the device's counters; a flush and a third reading give what it owed. Session numbers and units
- * are taken beforehand: their allocation is no part of the budget.
+ * Two stores: one with an address cache ("cached" rows), one without ("cold" and "present" rows).
+ * Neither has a helper thread, so that nothing is posted but by the calls below; reports of epochs
+ * fall into farkv_poll and are counted. Each row is prepared, everything owed is flushed, and then
+ * one operation runs between two readings of the client's and the device's counters; a flush and a
+ * third reading give what it owed. Session numbers and units are taken beforehand: their allocation
+ * is no part of the budget.
  */
 #include "bench/probe.h"
 
@@ -19,7 +20,13 @@
 #include <string.h>
 #include <time.h>
 
-enum { KEY_BYTES = 16, COUNTED = 8, SETTLE_NS = 30000000, FIELDS = 8, PATIENT_QP_TIMEOUT = 18 /* a second: no repeats on a slow machine */ };
+enum {
+	KEY_BYTES = 16,
+	COUNTED = 8,
+	SETTLE_NS = 30000000,
+	FIELDS = 8,
+	PATIENT_QP_TIMEOUT = 18 /* a second: no repeats on a slow machine */
+};
 
 struct counts {
 	uint64_t read, write, cas, faa, send, doorbells, cqes, inline_writes;
@@ -45,23 +52,23 @@ struct row {
 };
 
 static const struct row rows[] = {
-	{ FARKV_GET, "get", "cached", true, true, 0, 1, { 1, 0, 0, 0, 0, 1, 1, 0 } },
-	{ FARKV_GET, "get", "cold", false, true, 0, 2, { 2, 0, 0, 0, 0, 2, 2, 0 } },
-	{ FARKV_GET, "get", "absent", false, false, FARKV_ENOTFOUND, 1, { 1, 0, 0, 0, 0, 1, 1, 0 } },
-	{ FARKV_UPDATE, "update", "cached", true, true, 0, 1, { 0, 1, 1, 0, 0, 1, 1, 0 } },
-	{ FARKV_UPDATE, "update", "cold", false, true, 0, 3, { 2, 1, 1, 0, 0, 3, 3, 0 } },
-	{ FARKV_INSERT, "insert", "absent", true, false, 0, 2, { 1, 3, 1, 0, 0, 2, 2, 0 } },
-	{ FARKV_PUT, "put", "cached", true, true, 0, 1, { 0, 1, 1, 0, 0, 1, 1, 0 } },
-	{ FARKV_PUT, "put", "absent", true, false, 0, 2, { 1, 3, 1, 0, 0, 2, 2, 0 } },
-	{ FARKV_PUT, "put", "present", false, true, 0, 3, { 2, 2, 2, 0, 0, 3, 3, 0 } },
-	{ FARKV_DELETE, "delete", "cached", true, true, 0, 1, { 0, 0, 1, 0, 0, 1, 1, 0 } },
-	{ FARKV_DELETE, "delete", "cold", false, true, 0, 3, { 2, 0, 1, 0, 0, 3, 3, 0 } },
+	{FARKV_GET, "get", "cached", true, true, 0, 1, {1, 0, 0, 0, 0, 1, 1, 0}},
+	{FARKV_GET, "get", "cold", false, true, 0, 2, {2, 0, 0, 0, 0, 2, 2, 0}},
+	{FARKV_GET, "get", "absent", false, false, FARKV_ENOTFOUND, 1, {1, 0, 0, 0, 0, 1, 1, 0}},
+	{FARKV_UPDATE, "update", "cached", true, true, 0, 1, {0, 1, 1, 0, 0, 1, 1, 0}},
+	{FARKV_UPDATE, "update", "cold", false, true, 0, 3, {2, 1, 1, 0, 0, 3, 3, 0}},
+	{FARKV_INSERT, "insert", "absent", true, false, 0, 2, {1, 3, 1, 0, 0, 2, 2, 0}},
+	{FARKV_PUT, "put", "cached", true, true, 0, 1, {0, 1, 1, 0, 0, 1, 1, 0}},
+	{FARKV_PUT, "put", "absent", true, false, 0, 2, {1, 3, 1, 0, 0, 2, 2, 0}},
+	{FARKV_PUT, "put", "present", false, true, 0, 3, {2, 2, 2, 0, 0, 3, 3, 0}},
+	{FARKV_DELETE, "delete", "cached", true, true, 0, 1, {0, 0, 1, 0, 0, 1, 1, 0}},
+	{FARKV_DELETE, "delete", "cold", false, true, 0, 3, {2, 0, 1, 0, 0, 3, 3, 0}},
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-static const char *const field_names[FIELDS] = { "read", "write", "cas", "faa", "send", "doorbells", "cqes",
-						 "inline_writes" };
+static const char *const field_names[FIELDS] = {"read", "write",     "cas",  "faa",
+						"send", "doorbells", "cqes", "inline_writes"};
 
 static char value[FARKV_VALUE_MAX];
 static char read_back[FARKV_VALUE_MAX];
@@ -69,8 +76,9 @@ static uint64_t latency_ns[PROBE_ROUNDS_MAX];
 
 static uint64_t *field(struct counts *counts, unsigned i)
 {
-	uint64_t *fields[FIELDS] = { &counts->read, &counts->write, &counts->cas, &counts->faa, &counts->send,
-				     &counts->doorbells, &counts->cqes, &counts->inline_writes };
+	uint64_t *fields[FIELDS] = {&counts->read, &counts->write,	  &counts->cas,
+				    &counts->faa,  &counts->send,	  &counts->doorbells,
+				    &counts->cqes, &counts->inline_writes};
 
 	return fields[i];
 }
@@ -82,7 +90,8 @@ struct reading {
 
 static struct counts of_flow(const struct flow_counts *c)
 {
-	return (struct counts){ c->read, c->write, c->cas, c->faa, c->send, c->doorbells, c->cqes, c->inline_writes };
+	return (struct counts){c->read, c->write,     c->cas,  c->faa,
+			       c->send, c->doorbells, c->cqes, c->inline_writes};
 }
 
 static void add(struct counts *to, struct counts from)
@@ -99,23 +108,25 @@ static void subtract(struct counts *from, struct counts what)
 
 static struct reading take_reading(struct probe *probe)
 {
-	struct reading reading = { .own = of_flow(&probe->session->counts[0]),
-				   .deferred = of_flow(&probe->session->counts[1]),
-				   .round_trips = probe->session->stats.verbs.round_trips };
+	struct reading reading = {.own = of_flow(&probe->session->counts[0]),
+				  .deferred = of_flow(&probe->session->counts[1]),
+				  .round_trips = probe->session->stats.verbs.round_trips};
 	struct tap_counts tap;
 
-	/* Acknowledgements of the last packets are still on their way, and the kernel renews its counters every 10 ms. */
+	/* Acknowledgements of the last packets are still on their way, and the kernel renews its
+	 * counters every 10 ms. */
 	if (tap_has_packets())
-		nanosleep(&(struct timespec){ .tv_nsec = SETTLE_NS }, NULL);
+		nanosleep(&(struct timespec){.tv_nsec = SETTLE_NS}, NULL);
 	tap_read(&tap);
-	reading.device = (struct counts){ tap.read, tap.write, tap.cas, tap.faa, tap.send, tap.doorbells, tap.cqes,
-					  tap.inline_writes };
+	reading.device = (struct counts){tap.read, tap.write,	  tap.cas,  tap.faa,
+					 tap.send, tap.doorbells, tap.cqes, tap.inline_writes};
 	reading.packets = tap.packets;
 	reading.repeats = tap.repeats;
 	/* Reports of epochs go over queue pairs of their own; they are the client's too. */
 	for (uint32_t i = 0; i < probe->store->node_count; i++)
 		for (unsigned kind = 0; kind < 2; kind++)
-			add(&reading.deferred, of_flow(&probe->store->nodes[i]->reporter.counts[kind]));
+			add(&reading.deferred,
+			    of_flow(&probe->store->nodes[i]->reporter.counts[kind]));
 	return reading;
 }
 
@@ -132,19 +143,26 @@ static struct reading since(struct probe *probe, const struct reading *before)
 	return now;
 }
 
-static int run_op(struct farkv_session *session, const struct row *row, const char *key, size_t value_len)
+static int run_op(struct farkv_session *session, const struct row *row, const char *key,
+		  size_t value_len)
 {
 	switch (row->op) {
-	case FARKV_GET: return farkv_get(session, key, KEY_BYTES, read_back, sizeof read_back, NULL);
-	case FARKV_PUT: return farkv_put(session, key, KEY_BYTES, value, value_len);
-	case FARKV_INSERT: return farkv_insert(session, key, KEY_BYTES, value, value_len);
-	case FARKV_UPDATE: return farkv_update(session, key, KEY_BYTES, value, value_len);
-	case FARKV_DELETE: return farkv_delete(session, key, KEY_BYTES);
+	case FARKV_GET:
+		return farkv_get(session, key, KEY_BYTES, read_back, sizeof read_back, NULL);
+	case FARKV_PUT:
+		return farkv_put(session, key, KEY_BYTES, value, value_len);
+	case FARKV_INSERT:
+		return farkv_insert(session, key, KEY_BYTES, value, value_len);
+	case FARKV_UPDATE:
+		return farkv_update(session, key, KEY_BYTES, value, value_len);
+	case FARKV_DELETE:
+		return farkv_delete(session, key, KEY_BYTES);
 	}
 	return FARKV_EINVAL;
 }
 
-static int prepare(struct farkv_session *session, const struct row *row, const char *key, size_t value_len)
+static int prepare(struct farkv_session *session, const struct row *row, const char *key,
+		   size_t value_len)
 {
 	int error;
 
@@ -157,16 +175,17 @@ static int prepare(struct farkv_session *session, const struct row *row, const c
 	return error ? error : farkv_flush(session);
 }
 
-static void complain(struct probe *probe, const struct row *row, const char *who, const char *what, uint64_t found,
-		     uint64_t wanted)
+static void complain(struct probe *probe, const struct row *row, const char *who, const char *what,
+		     uint64_t found, uint64_t wanted)
 {
 	probe->wrong++;
-	fprintf(stderr, "farkv-bench: %s %s: %s counts %llu %s, %llu wanted\n", row->name, row->state, who,
-		(unsigned long long)found, what, (unsigned long long)wanted);
+	fprintf(stderr, "farkv-bench: %s %s: %s counts %llu %s, %llu wanted\n", row->name,
+		row->state, who, (unsigned long long)found, what, (unsigned long long)wanted);
 }
 
 /* Client against contract; device against client, with what rode along. */
-static void judge(struct probe *probe, const struct row *row, struct counts budget, struct reading *r)
+static void judge(struct probe *probe, const struct row *row, struct counts budget,
+		  struct reading *r)
 {
 	struct counts all = r->own;
 
@@ -175,14 +194,17 @@ static void judge(struct probe *probe, const struct row *row, struct counts budg
 		complain(probe, row, "the client", "round_trips", r->round_trips, row->round_trips);
 	for (unsigned i = 0; i < FIELDS; i++) {
 		if (*field(&r->own, i) != *field(&budget, i))
-			complain(probe, row, "the client", field_names[i], *field(&r->own, i), *field(&budget, i));
+			complain(probe, row, "the client", field_names[i], *field(&r->own, i),
+				 *field(&budget, i));
 		if (*field(&r->device, i) != *field(&all, i))
-			complain(probe, row, "the device", field_names[i], *field(&r->device, i), *field(&all, i));
+			complain(probe, row, "the device", field_names[i], *field(&r->device, i),
+				 *field(&all, i));
 	}
 	/* A round in which the port has repeated packets tells nothing about their number. */
 	if (tap_has_packets() && r->repeats == 0) {
 		probe->packets_judged = true;
-		/* Request and answer (response or acknowledgement), each within one MTU; both ends are this port. */
+		/* Request and answer (response or acknowledgement), each within one MTU; both ends
+		 * are this port. */
 		uint64_t packets = 2 * (all.read + all.write + all.cas + all.faa + all.send);
 
 		if (r->packets != packets)
@@ -197,7 +219,8 @@ static struct counts budget_of(struct probe *probe, const struct row *row)
 
 	budget.inline_writes = granted >= 8 ? budget.write : 0;
 	/* Of the WRITEs of a mutation one is the block. */
-	if (budget.inline_writes > 0 && block_bytes(KEY_BYTES, probe->options->value_bytes) > granted)
+	if (budget.inline_writes > 0 &&
+	    block_bytes(KEY_BYTES, probe->options->value_bytes) > granted)
 		budget.inline_writes--;
 	return budget;
 }
@@ -207,7 +230,8 @@ static json_t *counts_json(struct counts *counts)
 	json_t *object = json_object();
 
 	for (unsigned i = 0; i < FIELDS; i++)
-		json_object_set_new(object, field_names[i], json_integer((json_int_t)*field(counts, i)));
+		json_object_set_new(object, field_names[i],
+				    json_integer((json_int_t)*field(counts, i)));
 	return object;
 }
 
@@ -225,8 +249,8 @@ static json_t *latency_json(unsigned count)
 			 (double)latency_ns[(uint64_t)count * 99 / 100] / 1000);
 }
 
-static void report_row(struct probe *probe, const struct row *row, struct reading *own, struct reading *owed,
-		       unsigned rounds)
+static void report_row(struct probe *probe, const struct row *row, struct reading *own,
+		       struct reading *owed, unsigned rounds)
 {
 	json_t *object = counts_json(&own->own);
 
@@ -258,7 +282,8 @@ static int check_status(const struct row *row, int status)
 }
 
 /* One row, COUNTED times with fresh keys: every time the same. 0 or a negative FARKV_E*. */
-static int probe_counts(struct probe *probe, const struct row *row, struct reading *own, struct reading *owed)
+static int probe_counts(struct probe *probe, const struct row *row, struct reading *own,
+			struct reading *owed)
 {
 	size_t value_len = probe->options->value_bytes;
 	struct counts budget = budget_of(probe, row);
@@ -286,7 +311,8 @@ static int probe_counts(struct probe *probe, const struct row *row, struct readi
 	return status;
 }
 
-/* Latencies, without the pauses that counting at the device needs. The flush before has reported epochs as well. */
+/* Latencies, without the pauses that counting at the device needs. The flush before has reported
+ * epochs as well. */
 static int probe_latency(struct probe *probe, const struct row *row)
 {
 	size_t value_len = probe->options->value_bytes;
@@ -311,7 +337,7 @@ static int probe_latency(struct probe *probe, const struct row *row)
 
 static int probe_row(struct probe *probe, const struct row *row)
 {
-	struct reading own = { 0 }, owed = { 0 };
+	struct reading own = {0}, owed = {0};
 	int error = probe_counts(probe, row, &own, &owed);
 
 	if (!error)
@@ -321,7 +347,8 @@ static int probe_row(struct probe *probe, const struct row *row)
 	return error;
 }
 
-/* Takes the session number and a unit of the class at every memory node, so that no row pays for them. */
+/* Takes the session number and a unit of the class at every memory node, so that no row pays for
+ * them. */
 static int warm(struct probe *probe)
 {
 	int error = 0;
@@ -330,7 +357,8 @@ static int warm(struct probe *probe)
 		char key[32]; /* its first KEY_BYTES count */
 
 		snprintf(key, sizeof key, "probe-warm-%05u", i);
-		error = farkv_put(probe->session, key, KEY_BYTES, value, probe->options->value_bytes);
+		error = farkv_put(probe->session, key, KEY_BYTES, value,
+				  probe->options->value_bytes);
 		if (!error)
 			error = farkv_delete(probe->session, key, KEY_BYTES);
 	}
@@ -388,7 +416,7 @@ static int write_json(const char *path, json_t *out)
 
 int bench_probe(const struct bench_options *options)
 {
-	struct probe probe = { .options = options, .out = json_array() };
+	struct probe probe = {.options = options, .out = json_array()};
 	int error;
 
 	printf("%-7s %-8s %5s", "op", "state", "trips");
@@ -402,8 +430,9 @@ int bench_probe(const struct bench_options *options)
 	if (error)
 		fprintf(stderr, "farkv-bench: probe: %s\n", farkv_strerror(error));
 	else
-		puts(probe.wrong ? "the counts differ from the contract"
-				 : "every count is the contract's, at the client and at the device");
+		puts(probe.wrong
+			     ? "the counts differ from the contract"
+			     : "every count is the contract's, at the client and at the device");
 	if (write_json(options->json, probe.out))
 		probe.wrong++;
 	json_decref(probe.out);

@@ -78,8 +78,8 @@ static bool read_counter(const char *name, uint64_t *counter)
 	FILE *file;
 	bool ok;
 
-	snprintf(path, sizeof path, "/sys/class/infiniband/%s/ports/%u/hw_counters/%s", tap.device->name,
-		 tap.device->port, name);
+	snprintf(path, sizeof path, "/sys/class/infiniband/%s/ports/%u/hw_counters/%s",
+		 tap.device->name, tap.device->port, name);
 	file = fopen(path, "r");
 	if (!file)
 		return false;
@@ -99,8 +99,8 @@ bool tap_has_packets(void)
 /* Each stands for packets that were sent again. */
 static uint64_t read_repeats(void)
 {
-	static const char *const names[] = { "duplicate_request", "out_of_seq_request", "rcvd_seq_err",
-					     "completer_retry_err" };
+	static const char *const names[] = {"duplicate_request", "out_of_seq_request",
+					    "rcvd_seq_err", "completer_retry_err"};
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Three tables by key length (up to 32, 128 and 1024 bytes), each of sets of four entries. An entry is an array
- * of atomic words:
+ * Three tables by key length (up to 32, 128 and 1024 bytes), each of sets of four entries. An entry
+ * is an array of atomic words:
  *
  *   0 sequence (odd: being written)   1 hash    2 key length | class | node
  *   3 control  4 offset  5 slot offset  6 stamp    7.. the key
  *
- * Reader: load sequence (acquire), copy what is needed (relaxed), fence (acquire), load sequence again; equal and even means
- * that the copy is of one writing. Writer: CAS the sequence to odd (acquire), fence (release), store the words (relaxed),
- * store the next even sequence (release). The sequence is 64 bits: it does not come round.
+ * Reader: load sequence (acquire), copy what is needed (relaxed), fence (acquire), load sequence
+ * again; equal and even means that the copy is of one writing. Writer: CAS the sequence to odd
+ * (acquire), fence (release), store the words (relaxed), store the next even sequence (release).
+ * The sequence is 64 bits: it does not come round.
  */
 #include "cn/cache.h"
 
@@ -20,9 +21,9 @@
 
 enum { WAYS = 4, TABLES = 3, HEAD_WORDS = 7, KEY_WORDS_MAX = 1024 / 8 };
 
-static const uint32_t table_key_bytes[TABLES] = { 32, 128, 1024 };
+static const uint32_t table_key_bytes[TABLES] = {32, 128, 1024};
 /* Of the bytes given: most keys are short. */
-static const uint32_t table_share[TABLES] = { 70, 20, 10 };
+static const uint32_t table_share[TABLES] = {70, 20, 10};
 
 struct table {
 	_Atomic uint64_t *words;
@@ -44,7 +45,8 @@ struct cache *cache_create(uint64_t bytes)
 	if (!cache || bytes == 0)
 		return cache;
 	cache->map_bytes = bytes;
-	cache->map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	cache->map = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (cache->map == MAP_FAILED) {
 		free(cache);
 		return NULL;
@@ -83,7 +85,9 @@ static struct table *table_for(struct cache *cache, size_t key_len)
 static _Atomic uint64_t *set_of(struct table *table, uint64_t hash)
 {
 	/* The high half of the product spreads the hash over any number of sets. */
-	uint64_t set = (uint64_t)((unsigned __int128)(hash * UINT64_C(0x9e3779b97f4a7c15)) * table->sets >> 64);
+	uint64_t set =
+		(uint64_t)((unsigned __int128)(hash * UINT64_C(0x9e3779b97f4a7c15)) * table->sets >>
+			   64);
 
 	return table->words + set * WAYS * table->stride;
 }
@@ -106,7 +110,8 @@ static uint64_t key_word(const uint8_t *key, size_t key_len, size_t at)
 	return word;
 }
 
-static bool key_matches(const _Atomic uint64_t *entry, uint64_t hash, const uint8_t *key, size_t key_len)
+static bool key_matches(const _Atomic uint64_t *entry, uint64_t hash, const uint8_t *key,
+			size_t key_len)
 {
 	if (get(entry + 1) != hash || (get(entry + 2) & 0xffff) != key_len)
 		return false;
@@ -134,7 +139,8 @@ static bool read_entry(_Atomic uint64_t *words, uint64_t hash, const uint8_t *ke
 	return get(words) == sequence && entry->control != 0;
 }
 
-bool cache_find(struct cache *cache, uint64_t hash, const void *key, size_t key_len, struct cache_entry *entry)
+bool cache_find(struct cache *cache, uint64_t hash, const void *key, size_t key_len,
+		struct cache_entry *entry)
 {
 	struct table *table = table_for(cache, key_len);
 	_Atomic uint64_t *set;
@@ -152,8 +158,9 @@ bool cache_find(struct cache *cache, uint64_t hash, const void *key, size_t key_
 static bool lock_entry(_Atomic uint64_t *words, uint64_t *sequence)
 {
 	*sequence = get(words);
-	if (*sequence & 1 || !atomic_compare_exchange_strong_explicit(words, sequence, *sequence + 1,
-								      memory_order_acquire, memory_order_relaxed))
+	if (*sequence & 1 ||
+	    !atomic_compare_exchange_strong_explicit(words, sequence, *sequence + 1,
+						     memory_order_acquire, memory_order_relaxed))
 		return false;
 	atomic_thread_fence(memory_order_release);
 	return true;
@@ -165,7 +172,8 @@ static void unlock_entry(_Atomic uint64_t *words, uint64_t sequence)
 }
 
 /* The key's own way, else an unused one, else the one with the oldest stamp. */
-static unsigned choose_way(struct table *table, _Atomic uint64_t *set, uint64_t hash, const uint8_t *key, size_t key_len)
+static unsigned choose_way(struct table *table, _Atomic uint64_t *set, uint64_t hash,
+			   const uint8_t *key, size_t key_len)
 {
 	unsigned chosen = 0;
 	uint64_t oldest = UINT64_MAX;
@@ -208,7 +216,8 @@ void cache_put(struct cache *cache, uint64_t hash, const void *key, size_t key_l
 	unlock_entry(words, sequence);
 }
 
-void cache_drop(struct cache *cache, uint64_t hash, const void *key, size_t key_len, uint64_t control)
+void cache_drop(struct cache *cache, uint64_t hash, const void *key, size_t key_len,
+		uint64_t control)
 {
 	struct table *table = table_for(cache, key_len);
 	_Atomic uint64_t *set;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Connecting one queue pair to a memory node: ticket, request, answer, readiness. Every wait ends with the
- * store's open time-out. Called with store->mutex held: the rendezvous is one thread's at a time.
+ * Connecting one queue pair to a memory node: ticket, request, answer, readiness. Every wait ends
+ * with the store's open time-out. Called with store->mutex held: the rendezvous is one thread's at
+ * a time.
  */
 #include "cn/store.h"
 
@@ -45,32 +46,36 @@ static int wait_for_answer(struct farkv *store, struct node *node, uint64_t tick
 			return error_of_errno(error);
 		if (!error && response->nonce == nonce)
 			return 0;
-		nanosleep(&(struct timespec){ .tv_nsec = (long)pause }, NULL);
+		nanosleep(&(struct timespec){.tv_nsec = (long)pause}, NULL);
 		pause = pause * 2 < ANSWER_POLL_CAP_NS ? pause * 2 : ANSWER_POLL_CAP_NS;
 	} while (clock_now_ns() < until);
 	log_line(&store->logger, LOG_LEVEL_ERROR,
-		 "memory node %u did not answer within %u ms: is its process running? (its record in memcached says it was)",
+		 "memory node %u did not answer within %u ms: is its process running? (its record "
+		 "in memcached says it was)",
 		 node->mn_id, store->options.open_timeout_ms);
 	return FARKV_EUNAVAILABLE;
 }
 
-static int judge_answer(struct farkv *store, struct node *node, const struct connect_response *response)
+static int judge_answer(struct farkv *store, struct node *node,
+			const struct connect_response *response)
 {
 	switch (response->status) {
 	case CONNECT_OK:
 		break;
 	case CONNECT_INCARNATION:
-		log_line(&store->logger, LOG_LEVEL_ERROR, "memory node %u has been restarted: open the store again",
-			 node->mn_id);
+		log_line(&store->logger, LOG_LEVEL_ERROR,
+			 "memory node %u has been restarted: open the store again", node->mn_id);
 		return FARKV_EUNAVAILABLE;
 	default:
-		log_line(&store->logger, LOG_LEVEL_ERROR, "memory node %u refused: %s", node->mn_id, response->reason);
+		log_line(&store->logger, LOG_LEVEL_ERROR, "memory node %u refused: %s", node->mn_id,
+			 response->reason);
 		return FARKV_EREFUSED;
 	}
 	if (response->incarnation != node->record.incarnation || response->client_id == 0 ||
 	    response->client_id > UINT16_MAX ||
 	    (node->client_id != 0 && response->client_id != node->client_id)) {
-		log_line(&store->logger, LOG_LEVEL_ERROR, "memory node %u gave a senseless answer", node->mn_id);
+		log_line(&store->logger, LOG_LEVEL_ERROR, "memory node %u gave a senseless answer",
+			 node->mn_id);
 		return FARKV_EREFUSED;
 	}
 	return 0;
@@ -106,7 +111,8 @@ static int exchange(struct farkv *store, struct node *node, struct qp *qp)
 	return error_of_errno(cluster_write_ready(&store->cluster, node->mn_id, ticket));
 }
 
-int connect_node(struct farkv *store, struct node *node, const struct qp_options *options, struct qp **qp)
+int connect_node(struct farkv *store, struct node *node, const struct qp_options *options,
+		 struct qp **qp)
 {
 	int error;
 

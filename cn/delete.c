@@ -5,10 +5,12 @@
  *   cached   CAS control: LIVE(name) -> DEAD(mine).
  *   cold     READ bucket, READ header and key, the same CAS.
  *
- * Linearization: the CAS. It deletes exactly the instance it names, so a deletion decided on an old value cannot
- * remove a newer one. Then the slot is emptied (owed); until that is done readers see the DEAD tail.
+ * Linearization: the CAS. It deletes exactly the instance it names, so a deletion decided on an old
+ * value cannot remove a newer one. Then the slot is emptied (owed); until that is done readers see
+ * the DEAD tail.
  *
- * "Not found" is said on a DEAD tail or on a bucket READ with right guards and no candidate, never on the word of the cache.
+ * "Not found" is said on a DEAD tail or on a bucket READ with right guards and no candidate, never
+ * on the word of the cache.
  */
 #include "cn/session.h"
 
@@ -20,7 +22,8 @@ static void delete_stale(struct op *op)
 {
 	if (op->used_cache) {
 		op->session->stats.cache_stale++;
-		cache_drop(op->session->store->cache, op->hash.low, op->key, op->request.key_len, op->entry.control);
+		cache_drop(op->session->store->cache, op->hash.low, op->key, op->request.key_len,
+			   op->entry.control);
 	}
 	op_retry_cold(op, delete_cold);
 }
@@ -34,8 +37,10 @@ static void delete_done(struct op *op)
 	op->decisive = false;
 	if (found == op->at.control) {
 		lookup_skip(op);
-		cache_drop(op->session->store->cache, op->hash.low, op->key, op->request.key_len, op->at.control);
-		op->result.version = control_live_name(op->at.control, op->link->node->super.name_key);
+		cache_drop(op->session->store->cache, op->hash.low, op->key, op->request.key_len,
+			   op->at.control);
+		op->result.version =
+			control_live_name(op->at.control, op->link->node->super.name_key);
 		op->result.cached = op->used_cache;
 		op->session->stats.cache_hits += op->used_cache;
 		op_count(op, -1);
@@ -43,8 +48,9 @@ static void delete_done(struct op *op)
 		op_finish(op, 0);
 		return;
 	}
-	if (control_kind(found) == CONTROL_FORWARD && op_is_protected(op) && op->follows < FOLLOW_MAX &&
-	    lookup_follow(op, found) == LOOKUP_FORWARD && !op_expired(op))
+	if (control_kind(found) == CONTROL_FORWARD && op_is_protected(op) &&
+	    op->follows < FOLLOW_MAX && lookup_follow(op, found) == LOOKUP_FORWARD &&
+	    !op_expired(op))
 		delete_read(op);
 	else if (op->active)
 		delete_stale(op);
@@ -56,8 +62,8 @@ static void delete_instance(struct op *op)
 		return;
 	if (!op_begin_chain(op, 1, delete_instance))
 		return;
-	flow_cas(&op->link->flow, &op->area->results[0], op->at.offset + BLOCK_CONTROL_AT, op->at.control,
-		 control_pack_dead(op->name), 0);
+	flow_cas(&op->link->flow, &op->area->results[0], op->at.offset + BLOCK_CONTROL_AT,
+		 op->at.control, control_pack_dead(op->name), 0);
 	op->decisive = true;
 	op_end_chain(op, delete_done);
 }
@@ -131,7 +137,8 @@ static void delete_cold(struct op *op)
 
 void delete_start(struct op *op)
 {
-	if (!cache_find(op->session->store->cache, op->hash.low, op->key, op->request.key_len, &op->entry) ||
+	if (!cache_find(op->session->store->cache, op->hash.low, op->key, op->request.key_len,
+			&op->entry) ||
 	    op->entry.node != op->link->node->index) {
 		op->session->stats.cache_misses++;
 		delete_cold(op);
@@ -139,9 +146,11 @@ void delete_start(struct op *op)
 	}
 	op->used_cache = true;
 	op->slot_offset = op->entry.slot_offset;
-	op->at = (struct instance){ .offset = op->entry.offset, .size_class = op->entry.size_class,
-				    .control = op->entry.control };
-	op->slot_word = op_slot_word(op, op->entry.offset, op->entry.size_class,
-				     control_live_name(op->entry.control, op->link->node->super.name_key));
+	op->at = (struct instance){.offset = op->entry.offset,
+				   .size_class = op->entry.size_class,
+				   .control = op->entry.control};
+	op->slot_word =
+		op_slot_word(op, op->entry.offset, op->entry.size_class,
+			     control_live_name(op->entry.control, op->link->node->super.name_key));
 	delete_instance(op);
 }

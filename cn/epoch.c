@@ -3,30 +3,33 @@
  * Epochs on the client's side.
  *
  * Invariants
- *   E1 While an operation holds pin p, neither idle nor anything above p stands in this process's line at
- *      the memory node, or is in flight to it.
- *   E2 The memory node's safe epoch never exceeds what stands in a live line; a block retired at
- *      epoch r is reused only when safe > r. So nothing retired at r >= p is reused while p is held.
- *   E3 What an operation reaches from a slot READ after its pin stood in the line was retired, if at all, after
- *      that READ, at an epoch not below p. A cache entry with stamp >= pin was current when the epoch was
- *      at least p, so it too is retired at r >= p if at all: the entry is protected.
+ *   E1 While an operation holds pin p, neither idle nor anything above p stands in this process's
+ * line at the memory node, or is in flight to it. E2 The memory node's safe epoch never exceeds
+ * what stands in a live line; a block retired at epoch r is reused only when safe > r. So nothing
+ * retired at r >= p is reused while p is held. E3 What an operation reaches from a slot READ after
+ * its pin stood in the line was retired, if at all, after that READ, at an epoch not below p. A
+ * cache entry with stamp >= pin was current when the epoch was at least p, so it too is retired at
+ * r >= p if at all: the entry is protected.
  *
- * Pinning and reporting race as in a Dekker handshake: the session stores its pin, then (seq_cst) loads
- * `reported`; the reporter stores `reported`, then (seq_cst) loads the pins. At least one sees the other. If the
- * session sees a changed value it pins anew; if the reporter sees the pin, it WRITEs no more than that.
- * A session that already publishes an older pin needs no handshake: that pin covers the newer one.
+ * Pinning and reporting race as in a Dekker handshake: the session stores its pin, then (seq_cst)
+ * loads `reported`; the reporter stores `reported`, then (seq_cst) loads the pins. At least one
+ * sees the other. If the session sees a changed value it pins anew; if the reporter sees the pin,
+ * it WRITEs no more than that. A session that already publishes an older pin needs no handshake:
+ * that pin covers the newer one.
  *
- * Idle: the reporter stores GOING_IDLE, then looks at the pins. None: it WRITEs idle, and only its completion
- * lets sessions leave IDLE, by a CAS back to the newest epoch known. From then on `activation` differs from `confirmed`
- * and each chain carries a WRITE of the pinned epoch ahead of itself on the same queue pair. That
- * epoch may be long past; it is below whatever is current, which only holds reuse back. If the MN has read our line
- * as idle just before, its safe epoch is at most the epoch at that time, and what we reach afterwards is retired at
- * that epoch or later: E2 still protects it. Stamps from before are another activation's and compare below.
+ * Idle: the reporter stores GOING_IDLE, then looks at the pins. None: it WRITEs idle, and only its
+ * completion lets sessions leave IDLE, by a CAS back to the newest epoch known. From then on
+ * `activation` differs from `confirmed` and each chain carries a WRITE of the pinned epoch ahead of
+ * itself on the same queue pair. That epoch may be long past; it is below whatever is current,
+ * which only holds reuse back. If the MN has read our line as idle just before, its safe epoch is
+ * at most the epoch at that time, and what we reach afterwards is retired at that epoch or later:
+ * E2 still protects it. Stamps from before are another activation's and compare below.
  *
- * An in-flight report of an activation may land after a later report: it lowers the line for one period,
- * which E1 permits.
+ * An in-flight report of an activation may land after a later report: it lowers the line for one
+ * period, which E1 permits.
  *
- * Sequentially consistent operations here are the CPU's; the order of WRITEs at the memory node is RC's.
+ * Sequentially consistent operations here are the CPU's; the order of WRITEs at the memory node is
+ * RC's.
  */
 #include "cn/epoch.h"
 
@@ -92,8 +95,8 @@ bool pins_take(struct pins *pins, struct epoch *epoch, uint64_t *pinned)
 	}
 	last = (pins->head + pins->count - 1) % PIN_RING;
 	reported = atomic_load_explicit(&epoch->reported, memory_order_acquire);
-	if (reported != EPOCH_GOING_IDLE && reported != EPOCH_IDLE && reported > pins->ring[last].epoch &&
-	    pins->count < PIN_RING) {
+	if (reported != EPOCH_GOING_IDLE && reported != EPOCH_IDLE &&
+	    reported > pins->ring[last].epoch && pins->count < PIN_RING) {
 		last = (last + 1) % PIN_RING;
 		pins->count++;
 		pins->ring[last].epoch = reported;
@@ -119,7 +122,8 @@ void pins_drop(struct pins *pins, uint64_t pinned)
 		pins->count--;
 	}
 	/* Release: what the operation did comes before the reporter sees its pin gone. */
-	atomic_store_explicit(&pins->oldest, pins->count > 0 ? pins->ring[pins->head].epoch : PIN_NONE,
+	atomic_store_explicit(&pins->oldest,
+			      pins->count > 0 ? pins->ring[pins->head].epoch : PIN_NONE,
 			      memory_order_release);
 }
 

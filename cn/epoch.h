@@ -15,9 +15,9 @@
 
 enum { PIN_RING = 8, STAMP_EPOCH_BITS = 36 };
 
-#define EPOCH_IDLE CLIENT_IDLE             /* the line says idle, or will before anything else */
+#define EPOCH_IDLE	 CLIENT_IDLE	   /* the line says idle, or will before anything else */
 #define EPOCH_GOING_IDLE (CLIENT_IDLE - 1) /* the idle WRITE is in flight: operations wait */
-#define PIN_NONE UINT64_MAX
+#define PIN_NONE	 UINT64_MAX
 
 /* Of one process at one memory node; shared by its sessions and its reporter. */
 struct epoch {
@@ -33,7 +33,8 @@ struct epoch {
 	_Atomic bool hurry; /* memory is waiting for an epoch */
 };
 
-/* Of one session at one memory node. `oldest` is read by the reporter, the rest is the session's. */
+/* Of one session at one memory node. `oldest` is read by the reporter, the rest is the session's.
+ */
 struct pins {
 	_Atomic uint64_t oldest;
 	uint32_t head, count; /* ring entries in use */
@@ -46,7 +47,8 @@ struct pins {
 void epoch_init(struct epoch *epoch, const struct load *load);
 void pins_init(struct pins *pins);
 
-/* Pins the reported epoch. False: the process is going idle at this moment; try at the next poll. */
+/* Pins the reported epoch. False: the process is going idle at this moment; try at the next poll.
+ */
 bool pins_take(struct pins *pins, struct epoch *epoch, uint64_t *pinned);
 void pins_drop(struct pins *pins, uint64_t pinned);
 
@@ -61,8 +63,8 @@ static inline bool epoch_needs_report(struct epoch *epoch)
 void epoch_confirm(struct epoch *epoch, uint64_t activation);
 
 /*
- * A stamp says when an instance was last seen current or named by a slot: activation and epoch in one
- * word, ordered. stamp >= pin stamp: protected.
+ * A stamp says when an instance was last seen current or named by a slot: activation and epoch in
+ * one word, ordered. stamp >= pin stamp: protected.
  */
 static inline uint64_t epoch_stamp(uint64_t activation, uint64_t epoch)
 {

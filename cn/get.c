@@ -2,15 +2,17 @@
 /*
  * GET.
  *
- *   cached   READ block. LIVE with the very name the cache holds, key and check right: current, at whatever age of
- *            the entry, since a control word leaves LIVE once and a reused block has another name. FORWARD from a
- *            protected entry: READ the next. Anything else: cold.
- *   cold     READ bucket, READ block.
+ *   cached   READ block. LIVE with the very name the cache holds, key and check right: current, at
+ * whatever age of the entry, since a control word leaves LIVE once and a reused block has another
+ * name. FORWARD from a protected entry: READ the next. Anything else: cold. cold     READ bucket,
+ * READ block.
  *
- * Linearization: the moment the device read the control word (found), or the bucket (absent: guards right, no candidate
- * holds the key), or the DEAD control word. A torn READ of a block being reused fails name or check.
+ * Linearization: the moment the device read the control word (found), or the bucket (absent: guards
+ * right, no candidate holds the key), or the DEAD control word. A torn READ of a block being reused
+ * fails name or check.
  *
- * A get writes nothing but owed mends: when it had to follow a FORWARD from a slot, or met a DEAD tail.
+ * A get writes nothing but owed mends: when it had to follow a FORWARD from a slot, or met a DEAD
+ * tail.
  */
 #include "cn/session.h"
 
@@ -115,7 +117,8 @@ static void get_cold(struct op *op)
 static void get_miss(struct op *op)
 {
 	op->session->stats.cache_stale++;
-	cache_drop(op->session->store->cache, op->hash.low, op->key, op->request.key_len, op->entry.control);
+	cache_drop(op->session->store->cache, op->hash.low, op->key, op->request.key_len,
+		   op->entry.control);
 	get_cold(op);
 }
 
@@ -174,7 +177,8 @@ static void get_cached_read(struct op *op)
 
 void get_start(struct op *op)
 {
-	if (!cache_find(op->session->store->cache, op->hash.low, op->key, op->request.key_len, &op->entry) ||
+	if (!cache_find(op->session->store->cache, op->hash.low, op->key, op->request.key_len,
+			&op->entry) ||
 	    op->entry.node != op->link->node->index) {
 		op->session->stats.cache_misses++;
 		get_cold(op);
@@ -182,6 +186,6 @@ void get_start(struct op *op)
 	}
 	op->used_cache = true;
 	op->slot_offset = op->entry.slot_offset;
-	op->at = (struct instance){ .offset = op->entry.offset, .size_class = op->entry.size_class };
+	op->at = (struct instance){.offset = op->entry.offset, .size_class = op->entry.size_class};
 	get_cached_read(op);
 }

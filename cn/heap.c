@@ -2,17 +2,17 @@
 /*
  * Blocks of one session at one memory node.
  *
- * A block is free, taken, or coming back. Exactly one slot CAS skips an instance, so exactly one client
- * retires its block, once:
+ * A block is free, taken, or coming back. Exactly one slot CAS skips an instance, so exactly one
+ * client retires its block, once:
  *
- *   skipped by this session     limbo: the retire epoch is that of a READ of the load line posted after the slot CAS was
- *                               seen (never the epoch one happens to know); free when safe is above it.
- *   skipped by anybody else     a bit in the unit's bitmap, set with FAA. We READ bitmap and, after it in the same
- *                               chain, the load line: that epoch is the bits' retire epoch. When safe is above it, the
- *                               bits are cleared with FAA, and the blocks are free once that FAA has completed.
+ *   skipped by this session     limbo: the retire epoch is that of a READ of the load line posted
+ * after the slot CAS was seen (never the epoch one happens to know); free when safe is above it.
+ *   skipped by anybody else     a bit in the unit's bitmap, set with FAA. We READ bitmap and, after
+ * it in the same chain, the load line: that epoch is the bits' retire epoch. When safe is above it,
+ * the bits are cleared with FAA, and the blocks are free once that FAA has completed.
  *
- * While a unit has marked bits not yet cleared, further scans of it are ignored: a bit stands for one
- * retirement, and a second look at the same bit must not count it again.
+ * While a unit has marked bits not yet cleared, further scans of it are ignored: a bit stands for
+ * one retirement, and a second look at the same bit must not count it again.
  *
  * Blocks given back were never reachable and are free at once.
  */
@@ -59,7 +59,8 @@ static struct heap_unit *own_unit(struct heap *heap, struct heap_block block, st
 	    block.offset >= heap->geometry->heap_offset + heap->geometry->unit_count * UNIT_BYTES ||
 	    !unit_bit_of_block(block.offset, block.size_class, bit))
 		return NULL;
-	tag = atomic_load_explicit(&heap->unit_owner[unit_number(heap, bit->unit_offset)], memory_order_acquire);
+	tag = atomic_load_explicit(&heap->unit_owner[unit_number(heap, bit->unit_offset)],
+				   memory_order_acquire);
 	if (tag >> 32 != heap->link_tag)
 		return NULL;
 	return &heap->units[(uint32_t)tag - 1];
@@ -132,7 +133,8 @@ bool heap_retire(struct heap *heap, struct heap_block block)
 	limbo->unit = (uint32_t)(unit - heap->units);
 	limbo->index = bit.index;
 	limbo->epoch = 0;
-	/* seq_cst: our slot CAS has been seen before this load; a READ numbered above it is posted after it. */
+	/* seq_cst: our slot CAS has been seen before this load; a READ numbered above it is posted
+	 * after it. */
 	limbo->load_number = atomic_load(&heap->epoch->load_posted) + 1;
 	heap->classes[block.size_class].limbo_count++;
 	return true;
@@ -182,8 +184,10 @@ int heap_add_unit(struct heap *heap, uint64_t offset, unsigned size_class)
 	struct heap_class *class = &heap->classes[size_class];
 	struct heap_unit *unit;
 
-	if (grow((void **)&heap->units, &heap->unit_capacity, heap->unit_count + 1, sizeof *heap->units) ||
-	    grow((void **)&class->units, &class->capacity, class->unit_count + 1, sizeof *class->units) ||
+	if (grow((void **)&heap->units, &heap->unit_capacity, heap->unit_count + 1,
+		 sizeof *heap->units) ||
+	    grow((void **)&class->units, &class->capacity, class->unit_count + 1,
+		 sizeof *class->units) ||
 	    grow_limbo(heap, heap->blocks_owned + unit_blocks(size_class)))
 		return -ENOMEM;
 	unit = &heap->units[heap->unit_count];
@@ -197,7 +201,8 @@ int heap_add_unit(struct heap *heap, uint64_t offset, unsigned size_class)
 	for (uint32_t i = 0; i < unit->blocks; i++)
 		set_free(heap, unit, i);
 	atomic_store_explicit(&heap->unit_owner[unit_number(heap, offset)],
-			      (uint64_t)heap->link_tag << 32 | heap->unit_count, memory_order_release);
+			      (uint64_t)heap->link_tag << 32 | heap->unit_count,
+			      memory_order_release);
 	return 0;
 }
 
@@ -262,7 +267,8 @@ uint32_t heap_scan_next(struct heap *heap, unsigned size_class, uint32_t units[H
 	return count;
 }
 
-uint32_t heap_scan_arrived(struct heap *heap, uint32_t index, const uint8_t bitmap[128], uint64_t epoch)
+uint32_t heap_scan_arrived(struct heap *heap, uint32_t index, const uint8_t bitmap[128],
+			   uint64_t epoch)
 {
 	struct heap_unit *unit = &heap->units[index];
 	struct heap_class *class = &heap->classes[unit->size_class];
@@ -319,7 +325,8 @@ bool heap_expects(const struct heap *heap, unsigned size_class)
 {
 	const struct heap_class *class = &heap->classes[size_class];
 
-	/* Marks appear at any time: a full round of scans must have found nothing before we say no. */
+	/* Marks appear at any time: a full round of scans must have found nothing before we say no.
+	 */
 	return class->limbo_count > 0 || class->dry_scans < 2 * class->unit_count;
 }
 
@@ -327,5 +334,6 @@ bool heap_prefers_waiting(const struct heap *heap, unsigned size_class)
 {
 	const struct heap_class *class = &heap->classes[size_class];
 
-	return class->unit_count >= 16 && class->limbo_count >= class->unit_count * unit_blocks(size_class) / 2;
+	return class->unit_count >= 16 &&
+	       class->limbo_count >= class->unit_count * unit_blocks(size_class) / 2;
 }

@@ -5,19 +5,22 @@
  *   chain 1  CAS guard, READ bucket
  *   chain 2  WRITE block, WRITE slot, WRITE guard            (no candidate)
  *
- * The bucket's lock makes keys unique: a slot goes from empty to occupied only by the holder's WRITE. Candidates of the
- * same fingerprint are READ, chains and all, holding the lock. Same key LIVE: exists. Same key with a DEAD tail: that very
- * slot is taken over by CAS (its owner may be emptying it without the lock), never another one, else the key
- * could stand twice; if the CAS fails, all over again from the lock.
+ * The bucket's lock makes keys unique: a slot goes from empty to occupied only by the holder's
+ * WRITE. Candidates of the same fingerprint are READ, chains and all, holding the lock. Same key
+ * LIVE: exists. Same key with a DEAD tail: that very slot is taken over by CAS (its owner may be
+ * emptying it without the lock), never another one, else the key could stand twice; if the CAS
+ * fails, all over again from the lock.
  *
- * PUT lets go of the lock in the same chain that READs the first candidate, since it will most likely be an update of
- * it, which needs no lock. If it meets only other keys, or DEAD, it locks again and then holds on.
+ * PUT lets go of the lock in the same chain that READs the first candidate, since it will most
+ * likely be an update of it, which needs no lock. If it meets only other keys, or DEAD, it locks
+ * again and then holds on.
  *
- * Linearization: the WRITE of the slot, or the CAS that takes it over. The block is complete before the slot names it,
- * and the slot stands before the guard is free: one queue pair, WRITE after WRITE.
+ * Linearization: the WRITE of the slot, or the CAS that takes it over. The block is complete before
+ * the slot names it, and the slot stands before the guard is free: one queue pair, WRITE after
+ * WRITE.
  *
- * Crash after chain 1: a lock without an effect. Within chain 2: nothing, or an unreachable block, or the
- * key inserted and the lock held.
+ * Crash after chain 1: a lock without an effect. Within chain 2: nothing, or an unreachable block,
+ * or the key inserted and the lock held.
  */
 #include "cn/session.h"
 
@@ -48,7 +51,8 @@ static void insert_done(struct op *op)
 static void insert_full(struct op *op)
 {
 	log_line(&op->session->store->logger, LOG_LEVEL_NOTICE,
-		 "a bucket of memory node %u is full: start it with a larger --expected-keys", op->link->node->mn_id);
+		 "a bucket of memory node %u is full: start it with a larger --expected-keys",
+		 op->link->node->mn_id);
 	op_finish(op, FARKV_ENOSPC);
 }
 
@@ -64,7 +68,8 @@ static void insert_publish(struct op *op)
 	if (!op_begin_chain(op, 3, insert_publish))
 		return;
 	op->slot_offset = op->bucket_offset + bucket_slot_at((unsigned)slot);
-	op->area->slot = htole64(op_slot_word(op, op->block.offset, op->block.size_class, op->name));
+	op->area->slot =
+		htole64(op_slot_word(op, op->block.offset, op->block.size_class, op->name));
 	flow_write(flow, op->image, op->image_bytes, op->block.offset, 0);
 	flow_write(flow, &op->area->slot, 8, op->slot_offset, 0);
 	lock_stage_release(op, 0);
@@ -125,7 +130,8 @@ static void insert_checked(struct op *op)
 	}
 	switch (lookup_judge(op, false, &block)) {
 	case LOOKUP_LIVE:
-		lock_release_then(op, op->request.op == FARKV_PUT ? update_instance : insert_exists);
+		lock_release_then(op,
+				  op->request.op == FARKV_PUT ? update_instance : insert_exists);
 		return;
 	case LOOKUP_FORWARD:
 		insert_check(op);
@@ -203,8 +209,7 @@ static void put_release_and_look(struct op *op)
 	if (!op_begin_chain(op, 2, put_release_and_look))
 		return;
 	lock_stage_release(op, 0);
-	flow_read(&op->link->flow, op->area->read,
-		  lookup_head_bytes(op), op->at.offset, 0);
+	flow_read(&op->link->flow, op->area->read, lookup_head_bytes(op), op->at.offset, 0);
 	op_end_chain(op, put_looked);
 }
 

@@ -2,10 +2,11 @@
 /*
  * A session's end of one memory node: its queue pair, and the work that no caller waits for.
  *
- * Deferred work rides in front of the next operation's chain in the same doorbell; what is left when the
- * queue pair has nothing in flight is posted by itself. Work an operation is waiting for (session numbers,
- * units, scans) is posted at once. Order: a unit's header is WRITTEN ahead of any block in it, on the same
- * queue pair; a free bit is set only after the slot CAS that skipped the block has been seen to win.
+ * Deferred work rides in front of the next operation's chain in the same doorbell; what is left
+ * when the queue pair has nothing in flight is posted by itself. Work an operation is waiting for
+ * (session numbers, units, scans) is posted at once. Order: a unit's header is WRITTEN ahead of any
+ * block in it, on the same queue pair; a free bit is set only after the slot CAS that skipped the
+ * block has been seen to win.
  */
 #include "cn/session.h"
 
@@ -19,12 +20,13 @@
 /* How long a broken queue pair may take to flush before it is destroyed, which flushes it. */
 #define DRAIN_NS UINT64_C(200000000)
 /* How long the answer "no space" stands before the units are scanned again. */
-/* Scans keep this distance, doubled by each that finds nothing: most blocks of most loads are freed by their owner. */
+/* Scans keep this distance, doubled by each that finds nothing: most blocks of most loads are freed
+ * by their owner. */
 #define SCAN_PAUSE_FIRST_NS UINT64_C(200000)
-#define SCAN_PAUSE_CAP_NS UINT64_C(10000000)
-#define DRY_NS UINT64_C(100000000)
+#define SCAN_PAUSE_CAP_NS   UINT64_C(10000000)
+#define DRY_NS		    UINT64_C(100000000)
 
-#define LINK_OF(pointer, member) ((struct link *)((char *)(pointer) - offsetof(struct link, member)))
+#define LINK_OF(pointer, member) ((struct link *)((char *)(pointer)-offsetof(struct link, member)))
 
 static struct heap *take_heap(struct node *node)
 {
@@ -69,9 +71,11 @@ int link_open(struct farkv_session *session, struct node *node, struct link *lin
 	if (error)
 		return error;
 	if (link->qp->sq_depth > store->options.sq_depth)
-		link->qp->sq_depth = store->options.sq_depth; /* the CQ is sized for what was asked */
-	if (flow_init(&link->flow, link->qp, id, store->options.signal_interval, session->memory.mr->lkey,
-		      node->record.region_base, node->record.rkey, session->counts, &store->logger))
+		link->qp->sq_depth =
+			store->options.sq_depth; /* the CQ is sized for what was asked */
+	if (flow_init(&link->flow, link->qp, id, store->options.signal_interval,
+		      session->memory.mr->lkey, node->record.region_base, node->record.rkey,
+		      session->counts, &store->logger))
 		return FARKV_EINVAL;
 	pthread_mutex_lock(&node->mutex);
 	link->next_link = node->links;
@@ -112,7 +116,8 @@ void link_close(struct link *link)
 	memset(link, 0, sizeof *link);
 }
 
-static void deferred_posted(struct link *link, struct flow_waiter *waiter, void (*done)(struct flow_waiter *, int))
+static void deferred_posted(struct link *link, struct flow_waiter *waiter,
+			    void (*done)(struct flow_waiter *, int))
 {
 	waiter->done = done;
 	flow_await(&link->flow, waiter);
@@ -129,11 +134,14 @@ static void number_done(struct flow_waiter *waiter, int status)
 	link->number_asked = false;
 	if (status)
 		return;
-	/* A number that came round would repeat names: there are 2^28 of them in a region's life. */
+	/* A number that came round would repeat names: there are 2^28 of them in a region's life.
+	 */
 	if (link->area->number >= bits_mask(NAME_SESSION_BITS)) {
 		link->numbers_gone = true;
 		log_line(&link->session->store->logger, LOG_LEVEL_ERROR,
-			 "memory node %u has given out all its session numbers: format its region anew", link->node->mn_id);
+			 "memory node %u has given out all its session numbers: format its region "
+			 "anew",
+			 link->node->mn_id);
 		return;
 	}
 	link->session_number = (uint32_t)link->area->number + 1;
@@ -147,8 +155,8 @@ uint32_t link_number(struct link *link)
 	link->session_number = 0;
 	if (link->number_asked || !flow_reserve(&link->flow, 1))
 		return 0;
-	flow_faa(&link->flow, &link->area->number, geometry_counter(&link->node->super.geometry, COUNTER_SESSIONS), 1,
-		 FLOW_DEFERRED);
+	flow_faa(&link->flow, &link->area->number,
+		 geometry_counter(&link->node->super.geometry, COUNTER_SESSIONS), 1, FLOW_DEFERRED);
 	deferred_posted(link, &link->number_waiter, number_done);
 	link->number_asked = true;
 	return 0;
@@ -179,12 +187,14 @@ static void ask_unit(struct link *link, unsigned size_class)
 		return;
 	link->unit_class = (uint8_t)size_class;
 	link->unit_run = unit_run(size_class);
-	flow_faa(&link->flow, &link->area->unit, geometry_counter(&link->node->super.geometry, COUNTER_UNITS),
-		 link->unit_run, FLOW_DEFERRED);
+	flow_faa(&link->flow, &link->area->unit,
+		 geometry_counter(&link->node->super.geometry, COUNTER_UNITS), link->unit_run,
+		 FLOW_DEFERRED);
 	deferred_posted(link, &link->unit_waiter, unit_done);
 }
 
-/* WRITEs the header of a unit that has been handed to us and adds it to the heap. False: no room in the queue. */
+/* WRITEs the header of a unit that has been handed to us and adds it to the heap. False: no room in
+ * the queue. */
 static bool head_unit(struct link *link)
 {
 	struct unit_header header = {
@@ -199,7 +209,8 @@ static bool head_unit(struct link *link)
 	unit_header_encode(&header, link->area->header);
 	flow_write(&link->flow, link->area->header, LINE_BYTES, link->unit_offset, FLOW_DEFERRED);
 	if (heap_add_unit(link->heap, link->unit_offset, link->unit_class))
-		log_line(&link->session->store->logger, LOG_LEVEL_ERROR, "out of memory: a unit of the region is lost");
+		log_line(&link->session->store->logger, LOG_LEVEL_ERROR,
+			 "out of memory: a unit of the region is lost");
 	link->unit_header_due = false;
 	link->unit_class = 0;
 	return true;
@@ -217,17 +228,20 @@ static void scan_done(struct flow_waiter *waiter, int status)
 	if (!status) {
 		load_decode(link->area->load, &load);
 		for (uint32_t i = 0; i < link->scan_count; i++)
-			found += heap_scan_arrived(link->heap, link->scan_units[i], link->area->bitmaps[i], load.epoch);
+			found += heap_scan_arrived(link->heap, link->scan_units[i],
+						   link->area->bitmaps[i], load.epoch);
 	}
 	link->scan_count = 0;
-	link->scan_pause_ns = found > 0 || link->scan_pause_ns == 0 ? SCAN_PAUSE_FIRST_NS : 2 * link->scan_pause_ns;
+	link->scan_pause_ns = found > 0 || link->scan_pause_ns == 0 ? SCAN_PAUSE_FIRST_NS
+								    : 2 * link->scan_pause_ns;
 	if (link->scan_pause_ns > SCAN_PAUSE_CAP_NS)
 		link->scan_pause_ns = SCAN_PAUSE_CAP_NS;
 }
 
 static void start_scan(struct link *link, unsigned size_class)
 {
-	if (link->scan_count > 0 || link->session->now_ns - link->scanned_ns < link->scan_pause_ns ||
+	if (link->scan_count > 0 ||
+	    link->session->now_ns - link->scanned_ns < link->scan_pause_ns ||
 	    !flow_reserve(&link->flow, HEAP_SCAN_UNITS + 1))
 		return;
 	link->scanned_ns = link->session->now_ns;
@@ -236,7 +250,8 @@ static void start_scan(struct link *link, unsigned size_class)
 		return;
 	for (uint32_t i = 0; i < link->scan_count; i++)
 		flow_read(&link->flow, link->area->bitmaps[i], UNIT_BITMAP_WORDS * 8,
-			  link->heap->units[link->scan_units[i]].offset + UNIT_BITMAP_AT, FLOW_DEFERRED);
+			  link->heap->units[link->scan_units[i]].offset + UNIT_BITMAP_AT,
+			  FLOW_DEFERRED);
 	flow_read(&link->flow, link->area->load, LINE_BYTES,
 		  geometry_counter(&link->node->super.geometry, COUNTER_LOAD), FLOW_DEFERRED);
 	deferred_posted(link, &link->scan_waiter, scan_done);
@@ -258,8 +273,9 @@ static void start_clear(struct link *link, int64_t unit)
 
 	for (unsigned w = 0; w < UNIT_BITMAP_WORDS; w++)
 		if (of->marked[w])
-			flow_faa(&link->flow, &link->area->sink[0], of->offset + UNIT_BITMAP_AT + 8 * w,
-				 UINT64_C(0) - of->marked[w], FLOW_DEFERRED);
+			flow_faa(&link->flow, &link->area->sink[0],
+				 of->offset + UNIT_BITMAP_AT + 8 * w, UINT64_C(0) - of->marked[w],
+				 FLOW_DEFERRED);
 	link->clear_unit = unit;
 	deferred_posted(link, &link->clear_waiter, clear_done);
 }
@@ -302,8 +318,10 @@ int link_take_block(struct link *link, unsigned size_class, struct heap_block *b
 		return -EAGAIN;
 	}
 	if (full && !heap_expects(heap, size_class) && link->unit_class == 0) {
-		/* Others may have freed since: after a while all units are looked at once more before we say no again. */
-		if (link->session->now_ns - link->dry_ns[size_class] < DRY_NS || class->unit_count == 0)
+		/* Others may have freed since: after a while all units are looked at once more
+		 * before we say no again. */
+		if (link->session->now_ns - link->dry_ns[size_class] < DRY_NS ||
+		    class->unit_count == 0)
 			return -ENOSPC;
 		link->dry_ns[size_class] = link->session->now_ns;
 		class->dry_scans = 0;
@@ -335,7 +353,7 @@ void link_free_block(struct link *link, struct heap_block block)
 		link->freed_capacity *= 2;
 	}
 	link->freed[(link->freed_head + link->freed_count++) % link->freed_capacity] =
-		(struct freed){ .word_offset = bit.word_offset, .mask = bit.mask };
+		(struct freed){.word_offset = bit.word_offset, .mask = bit.mask};
 }
 
 static bool stage_freed(struct link *link)
@@ -358,10 +376,11 @@ static bool stage_counters(struct link *link)
 	if (!flow_reserve(&link->flow, 2))
 		return false;
 	if (link->items_delta != 0)
-		flow_faa(&link->flow, &link->area->sink[2], geometry_counter(g, COUNTER_ITEMS + stripe),
-			 (uint64_t)link->items_delta, FLOW_DEFERRED);
-	flow_faa(&link->flow, &link->area->sink[3], geometry_counter(g, COUNTER_COMMITS + stripe), link->commits_delta,
-		 FLOW_DEFERRED);
+		flow_faa(&link->flow, &link->area->sink[2],
+			 geometry_counter(g, COUNTER_ITEMS + stripe), (uint64_t)link->items_delta,
+			 FLOW_DEFERRED);
+	flow_faa(&link->flow, &link->area->sink[3], geometry_counter(g, COUNTER_COMMITS + stripe),
+		 link->commits_delta, FLOW_DEFERRED);
 	link->items_delta = 0;
 	link->commits_delta = 0;
 	link->changes = 0;
@@ -387,8 +406,8 @@ bool link_stage_deferred(struct link *link, uint32_t room, bool all)
 
 bool link_owes(const struct link *link, bool counters)
 {
-	return link->mends_head || link->freed_count > 0 || link->deferred_in_flight > 0 || link->unit_header_due ||
-	       (counters && link->changes > 0);
+	return link->mends_head || link->freed_count > 0 || link->deferred_in_flight > 0 ||
+	       link->unit_header_due || (counters && link->changes > 0);
 }
 
 /* The queue pair has failed: wait for its flushes, then nothing of it is in flight. */
@@ -401,7 +420,8 @@ static void drain(struct link *link)
 	if (link->broken_ns == 0) {
 		link->broken_ns = now;
 		log_line(&link->session->store->logger, LOG_LEVEL_ERROR,
-			 "the queue pair to memory node %u is broken: its operations fail until the session is reopened",
+			 "the queue pair to memory node %u is broken: its operations fail until "
+			 "the store is opened again",
 			 link->node->mn_id);
 	}
 	if (flow_in_flight(&link->flow) > 0 && now - link->broken_ns < DRAIN_NS)

@@ -2,17 +2,19 @@
 /*
  * Bucket locks.
  *
- * The lock is the guard of line 0: free (owner 0) -> (owner, nonce) by CAS. A free guard's value follows from the directory
- * alone, so the CAS needs no READ before it, and fails by itself on a stale directory. The bucket is
- * READ in the same chain, after the CAS (an atomic is ordered ahead of a later READ): what it
- * shows is what the holder may rely on, since nobody else can fill an empty slot meanwhile.
+ * The lock is the guard of line 0: free (owner 0) -> (owner, nonce) by CAS. A free guard's value
+ * follows from the directory alone, so the CAS needs no READ before it, and fails by itself on a
+ * stale directory. The bucket is READ in the same chain, after the CAS (an atomic is ordered ahead
+ * of a later READ): what it shows is what the holder may rely on, since nobody else can fill an
+ * empty slot meanwhile.
  *
- * Release: WRITE of the free guard, on the same queue pair as, and behind, the WRITE that the lock protected. Behind an
- * atomic the release carries a fence: an atomic is not ordered ahead of a later WRITE without one.
+ * Release: WRITE of the free guard, on the same queue pair as, and behind, the WRITE that the lock
+ * protected. Behind an atomic the release carries a fence: an atomic is not ordered ahead of a
+ * later WRITE without one.
  *
- * Sessions of one process meet locally first: a word per bucket (hashed) is taken before the remote CAS is posted, so
- * that a process has one CAS at most out for a bucket. Whoever finds a lock taken, here or there, comes back
- * after a jittered, doubling, capped delay, until its deadline.
+ * Sessions of one process meet locally first: a word per bucket (hashed) is taken before the remote
+ * CAS is posted, so that a process has one CAS at most out for a bucket. Whoever finds a lock
+ * taken, here or there, comes back after a jittered, doubling, capped delay, until its deadline.
  *
  * Crash while holding: the guard keeps (owner, nonce) until the memory node has fenced the owner.
  */
@@ -35,9 +37,11 @@ static bool take_local(struct op *op)
 {
 	uint32_t none = 0;
 
-	/* Acquire pairs with the release in lock_released: the holder before us has let go of the remote lock. */
-	op->local_lock = atomic_compare_exchange_strong_explicit(local_word(op), &none, op->session->tag,
-								 memory_order_acquire, memory_order_relaxed);
+	/* Acquire pairs with the release in lock_released: the holder before us has let go of the
+	 * remote lock. */
+	op->local_lock =
+		atomic_compare_exchange_strong_explicit(local_word(op), &none, op->session->tag,
+							memory_order_acquire, memory_order_relaxed);
 	return op->local_lock;
 }
 
@@ -101,7 +105,7 @@ static void lock_done(struct op *op)
 static void lock_try(struct op *op)
 {
 	struct node *node = op->link->node;
-	struct guard guard = { 0 };
+	struct guard guard = {0};
 
 	if (op_expired(op))
 		return;
@@ -123,7 +127,8 @@ static void lock_try(struct op *op)
 	op->guard_free = guard_pack(guard);
 	guard.owner = (uint16_t)node->client_id;
 	guard.nonce = (uint16_t)(atomic_fetch_add(&node->nonce, 1) & NONCE_MASK);
-	flow_cas(&op->link->flow, &op->area->results[0], op->bucket_offset, op->guard_free, guard_pack(guard), 0);
+	flow_cas(&op->link->flow, &op->area->results[0], op->bucket_offset, op->guard_free,
+		 guard_pack(guard), 0);
 	flow_read(&op->link->flow, op->area->bucket, BUCKET_BYTES, op->bucket_offset, 0);
 	op->lock_wanted = true;
 	op_end_chain(op, lock_done);

@@ -2,15 +2,15 @@
 /*
  * From a key to the instance that is its present one.
  *
- * A bucket is one READ; its four guards must serve the key's hash, else the directory was stale. Candidates are
- * the slots with the key's fingerprint. What a slot READ in this operation leads to cannot be reused
- * while the operation is pinned, so an offset names one instance, and its body (all but the control word)
- * never changes: header and key decide whose it is, whatever the control word says. A LIVE word must carry
- * the tag that led here.
+ * A bucket is one READ; its four guards must serve the key's hash, else the directory was stale.
+ * Candidates are the slots with the key's fingerprint. What a slot READ in this operation leads to
+ * cannot be reused while the operation is pinned, so an offset names one instance, and its body
+ * (all but the control word) never changes: header and key decide whose it is, whatever the control
+ * word says. A LIVE word must carry the tag that led here.
  *
- * Mutations READ header and key only: the value would not be looked at, and what they need of a block (its key and
- * control word) is compared in full, the control word again by the CAS. A get READs the whole block and
- * checks it.
+ * Mutations READ header and key only: the value would not be looked at, and what they need of a
+ * block (its key and control word) is compared in full, the control word again by the CAS. A get
+ * READs the whole block and checks it.
  */
 #include "cn/session.h"
 
@@ -54,8 +54,10 @@ bool lookup_next_candidate(struct op *op)
 		if (slot.offset < g->heap_offset || size_class_bytes(slot.size_class) == 0 ||
 		    slot.offset + size_class_bytes(slot.size_class) > g->region_bytes)
 			continue; /* nothing that farkv writes: fsck tells */
-		op->at = (struct instance){ .offset = slot.offset, .size_class = slot.size_class,
-					    .tag = slot.tag, .tag_mask = 0xff };
+		op->at = (struct instance){.offset = slot.offset,
+					   .size_class = slot.size_class,
+					   .tag = slot.tag,
+					   .tag_mask = 0xff};
 		op->skipped_count = 0;
 		op->follows = 0;
 		return true;
@@ -93,7 +95,8 @@ static uint32_t read_bytes(const struct op *op, bool whole)
 	return whole ? size_class_bytes(op->at.size_class) : lookup_head_bytes(op);
 }
 
-bool lookup_read(struct op *op, bool whole, void (*again)(struct op *op), void (*step)(struct op *op))
+bool lookup_read(struct op *op, bool whole, void (*again)(struct op *op),
+		 void (*step)(struct op *op))
 {
 	uint32_t bytes = read_bytes(op, whole);
 	uint8_t *into;
@@ -117,7 +120,8 @@ bool lookup_read(struct op *op, bool whole, void (*again)(struct op *op), void (
 
 void lookup_skip(struct op *op)
 {
-	op->skipped[op->skipped_count++] = (struct heap_block){ .offset = op->at.offset, .size_class = op->at.size_class };
+	op->skipped[op->skipped_count++] =
+		(struct heap_block){.offset = op->at.offset, .size_class = op->at.size_class};
 }
 
 enum lookup_verdict lookup_follow(struct op *op, uint64_t control)
@@ -131,8 +135,10 @@ enum lookup_verdict lookup_follow(struct op *op, uint64_t control)
 	if (op->skipped_count >= SKIPPED_MAX - 1)
 		return LOOKUP_AGAIN;
 	lookup_skip(op);
-	op->at = (struct instance){ .offset = next.offset, .size_class = next.size_class, .tag = next.tag,
-				    .tag_mask = (1u << CONTROL_TAG_BITS) - 1 };
+	op->at = (struct instance){.offset = next.offset,
+				   .size_class = next.size_class,
+				   .tag = next.tag,
+				   .tag_mask = (1u << CONTROL_TAG_BITS) - 1};
 	op->follows++;
 	return LOOKUP_FORWARD;
 }
@@ -145,16 +151,18 @@ enum lookup_verdict lookup_judge(struct op *op, bool whole, struct block *block)
 
 	if (!sound) {
 		/* A key longer than ours does not fit into what a mutation READs: another key's. */
-		return !whole && block->key_len != op->request.key_len && block->key_len <= BLOCK_KEY_MAX ? LOOKUP_OTHER
-													: LOOKUP_AGAIN;
+		return !whole && block->key_len != op->request.key_len &&
+				       block->key_len <= BLOCK_KEY_MAX
+			       ? LOOKUP_OTHER
+			       : LOOKUP_AGAIN;
 	}
 	if (!block_holds(block, op->hash.low, op->key, op->request.key_len))
 		return LOOKUP_OTHER;
 	switch (control_kind(block->control)) {
 	case CONTROL_LIVE:
 		op->at.control = block->control;
-		if ((control_live_name(block->control, op->link->node->super.name_key) & op->at.tag_mask) !=
-		    (op->at.tag & op->at.tag_mask))
+		if ((control_live_name(block->control, op->link->node->super.name_key) &
+		     op->at.tag_mask) != (op->at.tag & op->at.tag_mask))
 			return LOOKUP_AGAIN;
 		return LOOKUP_LIVE;
 	case CONTROL_FORWARD:

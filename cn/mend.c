@@ -2,22 +2,23 @@
 /*
  * Owed slot CASes.
  *
- * A mend makes a slot name the tail of the chain of instances it leads to: the slot word of a LIVE tail, or empty
- * for a DEAD one. Whoever wins the CAS has skipped every instance from the old word's up to the tail (the DEAD
- * tail included), and retires exactly those, once: a slot word names one instance, and it is
- * replaced once.
+ * A mend makes a slot name the tail of the chain of instances it leads to: the slot word of a LIVE
+ * tail, or empty for a DEAD one. Whoever wins the CAS has skipped every instance from the old
+ * word's up to the tail (the DEAD tail included), and retires exactly those, once: a slot word
+ * names one instance, and it is replaced once.
  *
- * A mend that loses got another word. Empty or MOVED, or another fingerprint: somebody has skipped all that we
- * knew of, and has retired it. Else it walks from that word, READing control words (8 bytes: inside a pin an offset
- * names an instance), to its tail, and CASes again, until the slot names a LIVE tail itself. Each loss is another
- * client's progress; after ROUNDS_MAX of them the mend gives up: the slot still leads to everything, and the next
- * reader who has to follow it owes the same.
+ * A mend that loses got another word. Empty or MOVED, or another fingerprint: somebody has skipped
+ * all that we knew of, and has retired it. Else it walks from that word, READing control words (8
+ * bytes: inside a pin an offset names an instance), to its tail, and CASes again, until the slot
+ * names a LIVE tail itself. Each loss is another client's progress; after ROUNDS_MAX of them the
+ * mend gives up: the slot still leads to everything, and the next reader who has to follow it owes
+ * the same.
  *
- * A chain longer than SKIPPED_MAX is skipped in parts: the slot then names an instance in the middle, which is
- * right at every moment.
+ * A chain longer than SKIPPED_MAX is skipped in parts: the slot then names an instance in the
+ * middle, which is right at every moment.
  *
- * The pin of the operation that owed it is the mend's until it is done: nothing on the walk is reused, and the
- * expected word cannot come back under another meaning.
+ * The pin of the operation that owed it is the mend's until it is done: nothing on the walk is
+ * reused, and the expected word cannot come back under another meaning.
  */
 #include "cn/session.h"
 
@@ -25,7 +26,7 @@
 
 enum { ROUNDS_MAX = 64 };
 
-#define MEND_OF(pointer) ((struct mend *)((char *)(pointer) - offsetof(struct mend, waiter)))
+#define MEND_OF(pointer) ((struct mend *)((char *)(pointer)-offsetof(struct mend, waiter)))
 
 static void mend_step(struct flow_waiter *waiter, int status);
 
@@ -53,7 +54,8 @@ static void enqueue(struct link *link, struct mend *mend)
 static bool coalesce(struct link *link, struct mend *mend)
 {
 	for (struct mend *other = link->mends_head; other; other = other->next) {
-		if (other->slot_offset != mend->slot_offset || other->walking || other->tail != mend->word ||
+		if (other->slot_offset != mend->slot_offset || other->walking ||
+		    other->tail != mend->word ||
 		    other->skipped_count + mend->skipped_count > SKIPPED_MAX)
 			continue;
 		for (uint32_t i = 0; i < mend->skipped_count; i++)
@@ -84,9 +86,11 @@ bool mend_stage(struct link *link)
 		return false;
 	link->mends_head = mend->next;
 	if (mend->walking)
-		flow_read(&link->flow, &mend->area[1], 8, mend->at.offset + BLOCK_CONTROL_AT, FLOW_DEFERRED);
+		flow_read(&link->flow, &mend->area[1], 8, mend->at.offset + BLOCK_CONTROL_AT,
+			  FLOW_DEFERRED);
 	else
-		flow_cas(&link->flow, &mend->area[0], mend->slot_offset, mend->word, mend->tail, FLOW_DEFERRED);
+		flow_cas(&link->flow, &mend->area[0], mend->slot_offset, mend->word, mend->tail,
+			 FLOW_DEFERRED);
 	mend->waiter.done = mend_step;
 	flow_await(&link->flow, &mend->waiter);
 	link->deferred_in_flight++;
@@ -100,7 +104,8 @@ static void set_walk(struct mend *mend, uint64_t word)
 	mend->word = word;
 	mend->walking = true;
 	mend->skipped_count = 0;
-	mend->at = (struct instance){ .offset = slot.offset, .size_class = slot.size_class, .tag = slot.tag };
+	mend->at = (struct instance){
+		.offset = slot.offset, .size_class = slot.size_class, .tag = slot.tag};
 }
 
 static uint64_t word_of_tail(const struct mend *mend)
@@ -123,7 +128,7 @@ static void cas_next(struct mend *mend, uint64_t tail)
 static void skip_current(struct mend *mend)
 {
 	mend->skipped[mend->skipped_count++] =
-		(struct heap_block){ .offset = mend->at.offset, .size_class = mend->at.size_class };
+		(struct heap_block){.offset = mend->at.offset, .size_class = mend->at.size_class};
 }
 
 static void after_cas(struct mend *mend)
@@ -175,8 +180,9 @@ static void after_read(struct mend *mend)
 		    size_class_bytes(next.size_class) == 0)
 			break;
 		skip_current(mend);
-		mend->at = (struct instance){ .offset = next.offset, .size_class = next.size_class,
-					      .tag = next.tag & 0xff };
+		mend->at = (struct instance){.offset = next.offset,
+					     .size_class = next.size_class,
+					     .tag = next.tag & 0xff};
 		if (mend->skipped_count == SKIPPED_MAX - 1) {
 			mend->partial = true;
 			cas_next(mend, word_of_tail(mend));

@@ -23,24 +23,31 @@ static int check_superblock(struct node *node, int error)
 		break;
 	case -ENODATA:
 		log_line(logger, LOG_LEVEL_ERROR,
-			 "memory node %u: the device READs zeros and reports success; the IOMMU of that host is most likely not in "
-			 "passthrough mode (boot it with iommu=pt)", node->mn_id);
+			 "memory node %u: the device READs zeros and reports success; the IOMMU of "
+			 "that host is most likely not in "
+			 "passthrough mode (boot it with iommu=pt)",
+			 node->mn_id);
 		return FARKV_ECORRUPT;
 	case -EPROTONOSUPPORT:
-		log_line(logger, LOG_LEVEL_ERROR, "memory node %u has layout version %u, this library has %d", node->mn_id,
+		log_line(logger, LOG_LEVEL_ERROR,
+			 "memory node %u has layout version %u, this library has %d", node->mn_id,
 			 node->super.layout_version, LAYOUT_VERSION);
 		return FARKV_EVERSION;
 	default:
-		log_line(logger, LOG_LEVEL_ERROR, "memory node %u: what is READ at its base is no superblock of farkv",
+		log_line(logger, LOG_LEVEL_ERROR,
+			 "memory node %u: what is READ at its base is no superblock of farkv",
 			 node->mn_id);
 		return FARKV_ECORRUPT;
 	}
-	if (node->super.incarnation == node->record.incarnation && node->super.mn_id == node->mn_id &&
-	    node->super.cluster_id == node->record.cluster_id &&
+	if (node->super.incarnation == node->record.incarnation &&
+	    node->super.mn_id == node->mn_id && node->super.cluster_id == node->record.cluster_id &&
 	    node->super.geometry.region_bytes <= node->record.region_bytes)
 		return 0;
-	log_line(logger, LOG_LEVEL_ERROR, "memory node %u: its superblock is not the one its record speaks of: %s",
-		 node->mn_id, node->super.incarnation != node->record.incarnation ? "another incarnation" : "another region");
+	log_line(logger, LOG_LEVEL_ERROR,
+		 "memory node %u: its superblock is not the one its record speaks of: %s",
+		 node->mn_id,
+		 node->super.incarnation != node->record.incarnation ? "another incarnation"
+								     : "another region");
 	return FARKV_EUNAVAILABLE;
 }
 
@@ -49,8 +56,9 @@ static int read_all(struct node *node, uint64_t offset, uint8_t *into, uint64_t 
 	int error = 0;
 
 	for (uint64_t at = 0; !error && at < bytes; at += READ_CHUNK)
-		error = reporter_read(node, offset + at, into + at,
-				      (uint32_t)(bytes - at < READ_CHUNK ? bytes - at : READ_CHUNK));
+		error = reporter_read(
+			node, offset + at, into + at,
+			(uint32_t)(bytes - at < READ_CHUNK ? bytes - at : READ_CHUNK));
 	return error;
 }
 
@@ -64,14 +72,16 @@ static int read_directory(struct node *node)
 	if (error)
 		return error;
 	if (!directory_header_decode(line, g->max_depth, &header)) {
-		log_line(&node->store->logger, LOG_LEVEL_ERROR, "memory node %u: its directory is unreadable", node->mn_id);
+		log_line(&node->store->logger, LOG_LEVEL_ERROR,
+			 "memory node %u: its directory is unreadable", node->mn_id);
 		return FARKV_ECORRUPT;
 	}
 	node->depth = header.depth;
 	node->directory = malloc((size_t)8 << node->depth);
 	if (!node->directory)
 		return FARKV_ENOMEM;
-	return read_all(node, geometry_directory_entry(g, 0), (uint8_t *)node->directory, UINT64_C(8) << node->depth);
+	return read_all(node, geometry_directory_entry(g, 0), (uint8_t *)node->directory,
+			UINT64_C(8) << node->depth);
 }
 
 bool node_locate(const struct node *node, uint64_t h, uint64_t *bucket_offset, unsigned *depth)
@@ -82,7 +92,8 @@ bool node_locate(const struct node *node, uint64_t h, uint64_t *bucket_offset, u
 	if (!directory_entry_unpack(le64toh(node->directory[place_suffix(h, node->depth)]), &entry))
 		return false;
 	segment = entry.segment * SEGMENT_BYTES;
-	if (segment < node->super.geometry.heap_offset || segment + SEGMENT_BYTES > node->super.geometry.region_bytes)
+	if (segment < node->super.geometry.heap_offset ||
+	    segment + SEGMENT_BYTES > node->super.geometry.region_bytes)
 		return false;
 	*bucket_offset = segment + place_bucket(h) * BUCKET_BYTES;
 	*depth = entry.depth;
@@ -100,7 +111,8 @@ static int read_region(struct node *node)
 	if (!error)
 		error = read_directory(node);
 	if (!error)
-		error = reporter_read(node, geometry_counter(&node->super.geometry, COUNTER_LOAD), line, sizeof line);
+		error = reporter_read(node, geometry_counter(&node->super.geometry, COUNTER_LOAD),
+				      line, sizeof line);
 	if (error)
 		return error;
 	load_decode(line, &load);
@@ -119,15 +131,17 @@ static int read_record(struct node *node)
 
 	if (error == -ENOENT) {
 		log_line(&store->logger, LOG_LEVEL_ERROR,
-			 "memory node %u belongs to cluster \"%s\" but has published nothing: start it", node->mn_id,
-			 store->cluster.name);
+			 "memory node %u belongs to cluster \"%s\" but has published nothing: "
+			 "start it",
+			 node->mn_id, store->cluster.name);
 		return FARKV_EUNAVAILABLE;
 	}
 	if (error)
 		return error_of_errno(error);
 	if (node->record.layout_version == LAYOUT_VERSION)
 		return 0;
-	log_line(&store->logger, LOG_LEVEL_ERROR, "memory node %u has layout version %u, this library has %d", node->mn_id,
+	log_line(&store->logger, LOG_LEVEL_ERROR,
+		 "memory node %u has layout version %u, this library has %d", node->mn_id,
 		 node->record.layout_version, LAYOUT_VERSION);
 	return FARKV_EVERSION;
 }

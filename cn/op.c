@@ -2,13 +2,13 @@
 /*
  * What all operations share: their life, their chains, what they take and give back.
  *
- * An operation is *active* from submit until nothing of it is in flight. It is *delivered* once, to its caller; that may
- * come first, when the deadline passes while a chain is out: then the operation goes on only as far as it must
- * (a lock that turns out to be ours is released, a replaced instance is owed a mend), and its buffers stay
- * pinned meanwhile.
+ * An operation is *active* from submit until nothing of it is in flight. It is *delivered* once, to
+ * its caller; that may come first, when the deadline passes while a chain is out: then the
+ * operation goes on only as far as it must (a lock that turns out to be ours is released, a
+ * replaced instance is owed a mend), and its buffers stay pinned meanwhile.
  *
- * ETIMEDOUT promises that nothing has happened or will: so it is given only while no decisive chain (one that
- * publishes or retires an instance) is out. With such a chain out the answer is EUNKNOWN.
+ * ETIMEDOUT promises that nothing has happened or will: so it is given only while no decisive chain
+ * (one that publishes or retires an instance) is out. With such a chain out the answer is EUNKNOWN.
  */
 #include "cn/session.h"
 
@@ -16,7 +16,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define OP_OF(pointer) ((struct op *)((char *)(pointer) - offsetof(struct op, waiter)))
+#define OP_OF(pointer) ((struct op *)((char *)(pointer)-offsetof(struct op, waiter)))
 
 static void wait_push(struct op *op)
 {
@@ -62,14 +62,16 @@ static uint8_t *take_large(struct farkv_session *session)
 
 static int check_request(struct farkv_session *session, const struct farkv_request *request)
 {
-	bool writes = request->op == FARKV_PUT || request->op == FARKV_INSERT || request->op == FARKV_UPDATE;
+	bool writes = request->op == FARKV_PUT || request->op == FARKV_INSERT ||
+		      request->op == FARKV_UPDATE;
 	const char *what = NULL;
 
 	if (request->op < FARKV_GET || request->op > FARKV_DELETE)
 		what = "unknown operation";
 	else if (!request->key || request->key_len < 1 || request->key_len > FARKV_KEY_MAX)
 		what = "a key has 1 to 1024 bytes";
-	else if (writes && (request->value_len > FARKV_VALUE_MAX || (!request->value && request->value_len > 0)))
+	else if (writes && (request->value_len > FARKV_VALUE_MAX ||
+			    (!request->value && request->value_len > 0)))
 		what = "a value has 0 to 65536 bytes";
 	else if (request->op == FARKV_GET && !request->buffer && request->buffer_bytes > 0)
 		what = "get: no buffer";
@@ -79,7 +81,8 @@ static int check_request(struct farkv_session *session, const struct farkv_reque
 	return FARKV_EINVAL;
 }
 
-/* The block's image is made at once, so that the caller's value is free again; the control word comes later. */
+/* The block's image is made at once, so that the caller's value is free again; the control word
+ * comes later. */
 static int make_image(struct op *op, const struct farkv_request *request)
 {
 	struct block block = {
@@ -104,11 +107,13 @@ static int make_image(struct op *op, const struct farkv_request *request)
 static void op_reset(struct op *op, const struct farkv_request *request)
 {
 	struct farkv_session *session = op->session;
-	uint64_t timeout_ms = request->timeout_ms ? request->timeout_ms : session->store->options.op_timeout_ms;
+	uint64_t timeout_ms =
+		request->timeout_ms ? request->timeout_ms : session->store->options.op_timeout_ms;
 
 	/* All but the first fields, which are the slot's own, and the key, which is overwritten. */
 	memset(&op->step, 0, offsetof(struct op, key) - offsetof(struct op, step));
-	op->area = (struct op_area *)((uint8_t *)session->memory.bytes + (size_t)(op - session->ops) * OP_AREA_BYTES);
+	op->area = (struct op_area *)((uint8_t *)session->memory.bytes +
+				      (size_t)(op - session->ops) * OP_AREA_BYTES);
 	op->active = true;
 	op->deadline_ns = session->now_ns + timeout_ms * 1000000;
 	op->request = *request;
@@ -145,9 +150,9 @@ static bool *turn_of(struct op *op)
 }
 
 /*
- * Mutations of one key in one session go one after the other: side by side each but one would fail its CAS and
- * follow the others' instances, a round trip for every one of them. Keys are told apart by hash, so now and then
- * two different ones wait for each other.
+ * Mutations of one key in one session go one after the other: side by side each but one would fail
+ * its CAS and follow the others' instances, a round trip for every one of them. Keys are told apart
+ * by hash, so now and then two different ones wait for each other.
  */
 static bool take_turn(struct op *op)
 {
@@ -197,7 +202,8 @@ int op_submit(struct farkv_session *session, const struct farkv_request *request
 	op_reset(op, request);
 	op->hash = hash;
 	op->link = &session->links[node];
-	if (request->op == FARKV_PUT || request->op == FARKV_INSERT || request->op == FARKV_UPDATE) {
+	if (request->op == FARKV_PUT || request->op == FARKV_INSERT ||
+	    request->op == FARKV_UPDATE) {
 		error = make_image(op, request);
 		if (error) {
 			op->active = false;
@@ -209,7 +215,8 @@ int op_submit(struct farkv_session *session, const struct farkv_request *request
 	session->in_flight++;
 	session->stats.operations++;
 	/* Relaxed: only the reporter's idea of a second of quiet. */
-	atomic_store_explicit(&op->link->node->epoch.last_use_ns, session->now_ns, memory_order_relaxed);
+	atomic_store_explicit(&op->link->node->epoch.last_use_ns, session->now_ns,
+			      memory_order_relaxed);
 	op_wait(op, op_first, 0); /* done functions are not called from submit */
 	return 0;
 }
@@ -279,7 +286,8 @@ bool op_begin_chain(struct op *op, uint32_t count, void (*again)(struct op *op))
 	bool report = epoch_needs_report(&link->node->epoch);
 
 	if (link->flow.broken) {
-		op->locked = false; /* the memory node clears it: nothing of this queue pair can be posted */
+		op->locked = false; /* the memory node clears it: nothing of this queue pair can be
+				       posted */
 		op_finish(op, FARKV_EUNAVAILABLE);
 		return false;
 	}
@@ -292,11 +300,13 @@ bool op_begin_chain(struct op *op, uint32_t count, void (*again)(struct op *op))
 	op->stamp = epoch_stamp_now(&link->node->epoch);
 	op->reported = report;
 	if (report) {
-		/* Same queue pair, ahead of the chain: it stands in the line before the chain looks at anything. */
+		/* Same queue pair, ahead of the chain: it stands in the line before the chain looks
+		 * at anything. */
 		op->posted_activation = atomic_load(&link->node->epoch.activation);
 		op->area->report = htole64(op->pinned);
 		flow_write(&link->flow, &op->area->report, 8,
-			   geometry_client(&link->node->super.geometry, link->node->client_id) + CLIENT_REPORT_AT,
+			   geometry_client(&link->node->super.geometry, link->node->client_id) +
+				   CLIENT_REPORT_AT,
 			   FLOW_DEFERRED);
 	}
 	return true;
@@ -329,7 +339,8 @@ bool op_chain_ok(struct op *op)
 		op_finish(op, FARKV_ETIMEDOUT); /* nobody waits for it, and it holds nothing */
 		return false;
 	}
-	op->locked = op->lock_wanted = false; /* a guard of a dead queue pair is no longer ours to write */
+	op->locked = op->lock_wanted =
+		false; /* a guard of a dead queue pair is no longer ours to write */
 	op_finish(op, op->decisive ? FARKV_EUNKNOWN : FARKV_EUNAVAILABLE);
 	return false;
 }
@@ -405,8 +416,8 @@ bool op_take_name(struct op *op, void (*again)(struct op *op))
 }
 
 /*
- * Memory waits for epochs, and epochs wait for pins: whoever waits for memory drops its pin and all that it has
- * reached, and starts again.
+ * Memory waits for epochs, and epochs wait for pins: whoever waits for memory drops its pin and all
+ * that it has reached, and starts again.
  */
 static void wait_unpinned(struct op *op)
 {
@@ -432,7 +443,8 @@ bool op_take_block(struct op *op, void (*again)(struct op *op))
 	if (error) {
 		if (op->link->heap->classes[op->block.size_class].limbo_count > 0)
 			op->session->stats.epoch_waits++;
-		if (op->session->now_ns >= op->deadline_ns && !op->delivered && atomic_load(&op->link->node->full))
+		if (op->session->now_ns >= op->deadline_ns && !op->delivered &&
+		    atomic_load(&op->link->node->full))
 			op_finish(op, FARKV_ENOSPC);
 		else if (!op_expired(op))
 			wait_unpinned(op);
@@ -457,7 +469,8 @@ uint64_t op_slot_word(const struct op *op, uint64_t offset, uint8_t size_class, 
 	});
 }
 
-void op_cache_put(struct op *op, uint64_t control, uint64_t offset, uint8_t size_class, uint64_t slot_offset)
+void op_cache_put(struct op *op, uint64_t control, uint64_t offset, uint8_t size_class,
+		  uint64_t slot_offset)
 {
 	struct cache_entry entry = {
 		.control = control,

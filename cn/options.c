@@ -8,30 +8,33 @@
 
 struct number_option {
 	const char *name;
-	size_t at; /* in struct farkv_options */
+	size_t at;	/* in struct farkv_options */
 	uint32_t bytes; /* 4 or 8 */
 	int64_t low, high, standard;
 };
 
-#define NUMBER(field, low, high, standard)                                                                 \
-	{ NAME_##field, offsetof(struct farkv_options, field), sizeof(((struct farkv_options *)0)->field), low, high, standard }
+#define NUMBER(field, low, high, standard)                                                         \
+	{                                                                                          \
+		NAME_##field, offsetof(struct farkv_options, field),                               \
+			sizeof(((struct farkv_options *)0)->field), low, high, standard            \
+	}
 
-#define NAME_gid_index "FARKV_GID_INDEX"
-#define NAME_mtu "FARKV_MTU"
-#define NAME_service_level "FARKV_SERVICE_LEVEL"
-#define NAME_traffic_class "FARKV_TRAFFIC_CLASS"
-#define NAME_qp_timeout "FARKV_QP_TIMEOUT"
-#define NAME_qp_retries "FARKV_QP_RETRIES"
-#define NAME_qp_rnr_retries "FARKV_QP_RNR_RETRIES"
-#define NAME_max_inline "FARKV_MAX_INLINE"
-#define NAME_sq_depth "FARKV_SQ_DEPTH"
+#define NAME_gid_index	     "FARKV_GID_INDEX"
+#define NAME_mtu	     "FARKV_MTU"
+#define NAME_service_level   "FARKV_SERVICE_LEVEL"
+#define NAME_traffic_class   "FARKV_TRAFFIC_CLASS"
+#define NAME_qp_timeout	     "FARKV_QP_TIMEOUT"
+#define NAME_qp_retries	     "FARKV_QP_RETRIES"
+#define NAME_qp_rnr_retries  "FARKV_QP_RNR_RETRIES"
+#define NAME_max_inline	     "FARKV_MAX_INLINE"
+#define NAME_sq_depth	     "FARKV_SQ_DEPTH"
 #define NAME_signal_interval "FARKV_SIGNAL_INTERVAL"
-#define NAME_depth "FARKV_DEPTH"
+#define NAME_depth	     "FARKV_DEPTH"
 #define NAME_open_timeout_ms "FARKV_OPEN_TIMEOUT_MS"
-#define NAME_op_timeout_ms "FARKV_OP_TIMEOUT_MS"
-#define NAME_cache_bytes "FARKV_CACHE_BYTES"
-#define NAME_helper_thread "FARKV_HELPER_THREAD"
-#define NAME_log_level "FARKV_LOG_LEVEL"
+#define NAME_op_timeout_ms   "FARKV_OP_TIMEOUT_MS"
+#define NAME_cache_bytes     "FARKV_CACHE_BYTES"
+#define NAME_helper_thread   "FARKV_HELPER_THREAD"
+#define NAME_log_level	     "FARKV_LOG_LEVEL"
 
 static const struct number_option numbers[] = {
 	NUMBER(gid_index, -1, 65535, -1),
@@ -54,14 +57,15 @@ static const struct number_option numbers[] = {
 
 enum { NUMBERS = sizeof numbers / sizeof numbers[0] };
 
-static void store_number(struct farkv_options *options, const struct number_option *option, int64_t value)
+static void store_number(struct farkv_options *options, const struct number_option *option,
+			 int64_t value)
 {
 	char *at = (char *)options + option->at;
 
 	if (option->bytes == 8)
-		memcpy(at, &(uint64_t){ (uint64_t)value }, 8);
+		memcpy(at, &(uint64_t){(uint64_t)value}, 8);
 	else
-		memcpy(at, &(uint32_t){ (uint32_t)value }, 4);
+		memcpy(at, &(uint32_t){(uint32_t)value}, 4);
 }
 
 static int64_t load_number(const struct farkv_options *options, const struct number_option *option)
@@ -94,9 +98,13 @@ static int read_variable(struct farkv_options *options, const struct number_opti
 		return 0;
 	errno = 0;
 	value = strtoll(text, &end, 10);
-	if ((*text != '-' && (*text < '0' || *text > '9')) || errno || end == text || *end || value < option->low || value > option->high) {
-		fprintf(stderr, "farkv: error: %s=\"%s\": a number from %lld to %lld is wanted; using %lld\n", option->name,
-			text, (long long)option->low, (long long)option->high, (long long)option->standard);
+	if ((*text != '-' && (*text < '0' || *text > '9')) || errno || end == text || *end ||
+	    value < option->low || value > option->high) {
+		fprintf(stderr,
+			"farkv: error: %s=\"%s\": a number from %lld to %lld is wanted; using "
+			"%lld\n",
+			option->name, text, (long long)option->low, (long long)option->high,
+			(long long)option->standard);
 		return FARKV_EINVAL;
 	}
 	store_number(options, option, value);
@@ -140,17 +148,22 @@ const char *options_check(const struct farkv_options *options, char *reason, siz
 
 		if (value >= numbers[i].low && value <= numbers[i].high)
 			continue;
-		snprintf(reason, reason_bytes, "%s is %lld: from %lld to %lld is wanted", numbers[i].name, (long long)value,
-			 (long long)numbers[i].low, (long long)numbers[i].high);
+		snprintf(reason, reason_bytes, "%s is %lld: from %lld to %lld is wanted",
+			 numbers[i].name, (long long)value, (long long)numbers[i].low,
+			 (long long)numbers[i].high);
 		return reason;
 	}
 	if (options->signal_interval > options->sq_depth / 2) {
-		snprintf(reason, reason_bytes, "signal_interval %u is above half of sq_depth %u: the send queue would fill with "
-			 "work requests that no completion retires", options->signal_interval, options->sq_depth);
+		snprintf(reason, reason_bytes,
+			 "signal_interval %u is above half of sq_depth %u: the send queue would "
+			 "fill with "
+			 "work requests that no completion retires",
+			 options->signal_interval, options->sq_depth);
 		return reason;
 	}
 	if (options->mtu != 0 && (options->mtu < 256 || (options->mtu & (options->mtu - 1)))) {
-		snprintf(reason, reason_bytes, "mtu %u: 0, 256, 512, 1024, 2048 or 4096 is wanted", options->mtu);
+		snprintf(reason, reason_bytes, "mtu %u: 0, 256, 512, 1024, 2048 or 4096 is wanted",
+			 options->mtu);
 		return reason;
 	}
 	return NULL;

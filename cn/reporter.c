@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The reporter of one memory node: WRITEs what this process pins into its client line, and READs the load line in
- * the same chain, every REPORT_NS, sooner when memory waits for an epoch. See epoch.c for what it may say.
+ * The reporter of one memory node: WRITEs what this process pins into its client line, and READs
+ * the load line in the same chain, every REPORT_NS, sooner when memory waits for an epoch. See
+ * epoch.c for what it may say.
  *
- * It runs in the helper thread, or in farkv_poll where there is none. One report is in flight at a time, so that
- * reports land in the order in which they were computed.
+ * It runs in the helper thread, or in farkv_poll where there is none. One report is in flight at a
+ * time, so that reports land in the order in which they were computed.
  */
 #include "cn/store.h"
 
@@ -25,10 +26,12 @@ enum {
 	GOODBYE_WAIT_NS = 1000000000,
 };
 
-#define REPORTER_OF(pointer) ((struct reporter *)((char *)(pointer) - offsetof(struct reporter, waiter)))
-#define NODE_OF(pointer) ((struct node *)((char *)(pointer) - offsetof(struct node, reporter)))
+#define REPORTER_OF(pointer)                                                                       \
+	((struct reporter *)((char *)(pointer)-offsetof(struct reporter, waiter)))
+#define NODE_OF(pointer) ((struct node *)((char *)(pointer)-offsetof(struct node, reporter)))
 
-/* Layout of the reporter's registered memory: the page of set-up READs, then the load line, then a report word. */
+/* Layout of the reporter's registered memory: the page of set-up READs, then the load line, then a
+ * report word. */
 static uint8_t *load_line(struct reporter *reporter)
 {
 	return reporter->memory.bytes + REPORTER_READ_MAX;
@@ -44,13 +47,16 @@ int reporter_open(struct node *node)
 	struct farkv *store = node->store;
 	struct reporter *reporter = &node->reporter;
 	const struct verbs_provider *verbs = store->device->verbs;
-	struct qp_options options = { .sq_depth = REPORTER_SQ_DEPTH, .rq_depth = 1,
-				      .max_inline = store->options.max_inline };
+	struct qp_options options = {.sq_depth = REPORTER_SQ_DEPTH,
+				     .rq_depth = 1,
+				     .max_inline = store->options.max_inline};
 	int error;
 
-	reporter->cq = verbs->create_cq(store->device->context, 4 * REPORTER_SQ_DEPTH, NULL, NULL, 0);
+	reporter->cq =
+		verbs->create_cq(store->device->context, 4 * REPORTER_SQ_DEPTH, NULL, NULL, 0);
 	if (!reporter->cq) {
-		log_line(&store->logger, LOG_LEVEL_ERROR, "creating a completion queue failed: %s", strerror(errno));
+		log_line(&store->logger, LOG_LEVEL_ERROR, "creating a completion queue failed: %s",
+			 strerror(errno));
 		return FARKV_ENOMEM;
 	}
 	if (memory_alloc(store->device, REPORTER_READ_MAX + 4096, &reporter->memory))
@@ -61,8 +67,9 @@ int reporter_open(struct node *node)
 		return error;
 	if (reporter->qp->sq_depth > REPORTER_SQ_DEPTH)
 		reporter->qp->sq_depth = REPORTER_SQ_DEPTH;
-	error = flow_init(&reporter->flow, reporter->qp, 0, REPORTER_SQ_DEPTH / 2, reporter->memory.mr->lkey,
-			  node->record.region_base, node->record.rkey, reporter->counts, &store->logger);
+	error = flow_init(&reporter->flow, reporter->qp, 0, REPORTER_SQ_DEPTH / 2,
+			  reporter->memory.mr->lkey, node->record.region_base, node->record.rkey,
+			  reporter->counts, &store->logger);
 	return error ? FARKV_ENOMEM : 0;
 }
 
@@ -125,13 +132,15 @@ static bool wait_done(struct reporter *reporter, struct blocking *blocking, uint
 int reporter_read(struct node *node, uint64_t offset, void *into, uint32_t bytes)
 {
 	struct reporter *reporter = &node->reporter;
-	struct blocking blocking = { .done = false };
+	struct blocking blocking = {.done = false};
 
 	if (bytes > REPORTER_READ_MAX || !flow_reserve(&reporter->flow, 1))
 		return FARKV_EUNAVAILABLE;
 	flow_read(&reporter->flow, reporter->memory.bytes, bytes, offset, 0);
-	if (!wait_done(reporter, &blocking, (uint64_t)node->store->options.open_timeout_ms * 1000000)) {
-		log_line(&node->store->logger, LOG_LEVEL_ERROR, "READing the region of memory node %u failed", node->mn_id);
+	if (!wait_done(reporter, &blocking,
+		       (uint64_t)node->store->options.open_timeout_ms * 1000000)) {
+		log_line(&node->store->logger, LOG_LEVEL_ERROR,
+			 "READing the region of memory node %u failed", node->mn_id);
 		return FARKV_EUNAVAILABLE;
 	}
 	memcpy(into, reporter->memory.bytes, bytes);
@@ -141,8 +150,8 @@ int reporter_read(struct node *node, uint64_t offset, void *into, uint32_t bytes
 void reporter_goodbye(struct node *node)
 {
 	struct reporter *reporter = &node->reporter;
-	struct message message = { .kind = MESSAGE_GOODBYE, .words = { node->client_id } };
-	struct blocking blocking = { .done = false };
+	struct message message = {.kind = MESSAGE_GOODBYE, .words = {node->client_id}};
+	struct blocking blocking = {.done = false};
 
 	if (!reporter->qp || !flow_reserve(&reporter->flow, 1))
 		return;
@@ -151,7 +160,8 @@ void reporter_goodbye(struct node *node)
 	wait_done(reporter, &blocking, GOODBYE_WAIT_NS);
 }
 
-/* The oldest pin of all sessions at this node. The list is locked; the pins are read seq_cst (epoch.c). */
+/* The oldest pin of all sessions at this node. The list is locked; the pins are read seq_cst
+ * (epoch.c). */
 static uint64_t oldest_pin(void *arg)
 {
 	struct node *node = arg;
@@ -176,7 +186,8 @@ static void report_done(struct flow_waiter *waiter, int status)
 	reporter->in_flight = false;
 	if (status) {
 		atomic_store(&reporter->down, true);
-		log_line(&node->store->logger, LOG_LEVEL_ERROR, "memory node %u cannot be reached any more", node->mn_id);
+		log_line(&node->store->logger, LOG_LEVEL_ERROR,
+			 "memory node %u cannot be reached any more", node->mn_id);
 		return;
 	}
 	if (reporter->idling) {
@@ -197,13 +208,14 @@ static void post_report(struct node *node, uint64_t value)
 	const struct geometry *g = &node->super.geometry;
 
 	store_le64(report_word(reporter), value);
-	flow_write(&reporter->flow, report_word(reporter), 8, geometry_client(g, node->client_id) + CLIENT_REPORT_AT,
-		   FLOW_DEFERRED);
+	flow_write(&reporter->flow, report_word(reporter), 8,
+		   geometry_client(g, node->client_id) + CLIENT_REPORT_AT, FLOW_DEFERRED);
 	if (!reporter->idling) {
 		reporter->posted_activation = atomic_load(&node->epoch.activation);
 		/* seq_cst, ahead of the post: heap.c numbers what it frees by this word. */
 		reporter->load_number = atomic_fetch_add(&node->epoch.load_posted, 1) + 1;
-		flow_read(&reporter->flow, load_line(reporter), LINE_BYTES, geometry_counter(g, COUNTER_LOAD), FLOW_DEFERRED);
+		flow_read(&reporter->flow, load_line(reporter), LINE_BYTES,
+			  geometry_counter(g, COUNTER_LOAD), FLOW_DEFERRED);
 	}
 	reporter->waiter.done = report_done;
 	flow_await(&reporter->flow, &reporter->waiter);
@@ -230,7 +242,8 @@ void reporter_step(struct node *node, uint64_t now_ns)
 	if (now_ns < reporter->next_ns || !flow_reserve(&reporter->flow, 2))
 		return;
 	reporter->next_ns = now_ns + REPORT_NS;
-	if (now_ns - atomic_load_explicit(&node->epoch.last_use_ns, memory_order_relaxed) > IDLE_AFTER_NS &&
+	if (now_ns - atomic_load_explicit(&node->epoch.last_use_ns, memory_order_relaxed) >
+		    IDLE_AFTER_NS &&
 	    epoch_try_idle(&node->epoch, oldest_pin, node)) {
 		reporter->idling = true;
 		post_report(node, EPOCH_IDLE);

@@ -2,10 +2,10 @@
 /*
  * A session's turn: take completions, wake what waits, post what is staged.
  *
- * A session belongs to one thread at a time. Its `busy` word is taken for the length of each public call, uncontended but
- * for one case: when the thread has gone away leaving owed work behind (which pins an epoch), the store's helper thread
- * takes the session for a turn. It does so only while no operation is undelivered: done functions are
- * never called from the helper.
+ * A session belongs to one thread at a time. Its `busy` word is taken for the length of each public
+ * call, uncontended but for one case: when the thread has gone away leaving owed work behind (which
+ * pins an epoch), the store's helper thread takes the session for a turn. It does so only while no
+ * operation is undelivered: done functions are never called from the helper.
  */
 #include "cn/session.h"
 
@@ -30,7 +30,8 @@ static uint32_t take_completions(struct farkv_session *session)
 	int count = ibv_poll_cq(session->cq, COMPLETIONS_BATCH, completions);
 
 	if (count < 0) {
-		log_line(&session->store->logger, LOG_LEVEL_ERROR, "polling the completion queue failed");
+		log_line(&session->store->logger, LOG_LEVEL_ERROR,
+			 "polling the completion queue failed");
 		for (uint32_t i = 0; i < session->store->node_count; i++)
 			session->links[i].flow.broken = true;
 		return 0;
@@ -84,7 +85,8 @@ static void scan_deadlines(struct farkv_session *session)
 	for (uint32_t i = 0; i < session->depth; i++) {
 		struct op *op = &session->ops[i];
 
-		if (op->active && !op->delivered && !op->waiting && session->now_ns >= op->deadline_ns)
+		if (op->active && !op->delivered && !op->waiting &&
+		    session->now_ns >= op->deadline_ns)
 			op_deliver(op, op->decisive ? FARKV_EUNKNOWN : FARKV_ETIMEDOUT);
 	}
 }
@@ -95,7 +97,8 @@ void session_poll(struct farkv_session *session, bool idle_work)
 
 	session->now_ns = clock_now_ns();
 	taken = batch = take_completions(session);
-	/* Bounded by what can be in flight; done functions stage, and staged work is not posted here. */
+	/* Bounded by what can be in flight; done functions stage, and staged work is not posted
+	 * here. */
 	while (batch == COMPLETIONS_BATCH)
 		taken += batch = take_completions(session);
 	wake_waiting(session);
@@ -111,8 +114,10 @@ void session_poll(struct farkv_session *session, bool idle_work)
 
 static size_t memory_needed(struct farkv_session *session, uint32_t mends)
 {
-	session->large_count = session->depth < LARGE_BUFFERS_MAX ? session->depth + 1 : LARGE_BUFFERS_MAX;
-	session->large_bytes = size_class_bytes(size_class_of(block_bytes(FARKV_KEY_MAX, FARKV_VALUE_MAX)));
+	session->large_count =
+		session->depth < LARGE_BUFFERS_MAX ? session->depth + 1 : LARGE_BUFFERS_MAX;
+	session->large_bytes =
+		size_class_bytes(size_class_of(block_bytes(FARKV_KEY_MAX, FARKV_VALUE_MAX)));
 	return (size_t)session->depth * OP_AREA_BYTES + (size_t)mends * MEND_AREA_BYTES +
 	       session->store->node_count * round_up(sizeof(struct link_area), LINE_BYTES) +
 	       (size_t)session->large_count * session->large_bytes;
@@ -152,21 +157,25 @@ static int make_cq(struct farkv_session *session)
 {
 	struct farkv *store = session->store;
 	/* Every work request may end in a completion when its queue pair fails. */
-	uint64_t entries = (uint64_t)store->options.sq_depth * store->node_count + COMPLETIONS_BATCH;
+	uint64_t entries =
+		(uint64_t)store->options.sq_depth * store->node_count + COMPLETIONS_BATCH;
 
 	if (entries > (uint64_t)store->device->attr.max_cqe) {
 		log_line(&store->logger, LOG_LEVEL_ERROR,
-			 "a completion queue for %u memory nodes at sq_depth %u needs %llu entries, the device has %d: "
+			 "a completion queue for %u memory nodes at sq_depth %u needs %llu "
+			 "entries, the device has %d: "
 			 "lower sq_depth",
 			 store->node_count, store->options.sq_depth, (unsigned long long)entries,
 			 store->device->attr.max_cqe);
 		return FARKV_EINVAL;
 	}
-	session->cq = store->device->verbs->create_cq(store->device->context, (int)entries, session, NULL,
-						      (int)(session->tag % (uint32_t)store->device->context->num_comp_vectors));
+	session->cq = store->device->verbs->create_cq(
+		store->device->context, (int)entries, session, NULL,
+		(int)(session->tag % (uint32_t)store->device->context->num_comp_vectors));
 	if (session->cq)
 		return 0;
-	log_line(&store->logger, LOG_LEVEL_ERROR, "creating a completion queue of %llu entries failed: %s",
+	log_line(&store->logger, LOG_LEVEL_ERROR,
+		 "creating a completion queue of %llu entries failed: %s",
 		 (unsigned long long)entries, strerror(errno));
 	return FARKV_ENOMEM;
 }
@@ -219,7 +228,8 @@ static int session_make(struct farkv *store, struct farkv_session **out)
 	session->depth = store->options.depth;
 	session->tag = ++store->next_session_tag;
 	session->now_ns = clock_now_ns();
-	session->random = session->now_ns ^ (uint64_t)(uintptr_t)session ^ UINT64_C(0x9e3779b97f4a7c15);
+	session->random =
+		session->now_ns ^ (uint64_t)(uintptr_t)session ^ UINT64_C(0x9e3779b97f4a7c15);
 	error = make_cq(session);
 	if (!error)
 		error = make_memory(session);
@@ -254,7 +264,8 @@ static bool session_owes(const struct farkv_session *session)
 	for (uint32_t i = 0; i < session->store->node_count; i++) {
 		const struct link *link = &session->links[i];
 
-		if (!link->down && (link_owes(link, true) || flow_in_flight(&link->flow) > 0 || link->flow.broken))
+		if (!link->down &&
+		    (link_owes(link, true) || flow_in_flight(&link->flow) > 0 || link->flow.broken))
 			return true;
 	}
 	return session->zombies > 0;
@@ -284,7 +295,8 @@ void session_turn_for_absent(struct farkv_session *session, uint64_t now_ns)
 {
 	if (atomic_exchange_explicit(&session->busy, true, memory_order_acquire))
 		return;
-	if (session->in_flight == 0 && now_ns - session->now_ns > ABSENT_NS && session_owes(session)) {
+	if (session->in_flight == 0 && now_ns - session->now_ns > ABSENT_NS &&
+	    session_owes(session)) {
 		uint64_t left = session->now_ns;
 
 		session_poll(session, true);
@@ -375,7 +387,8 @@ int farkv_flush(struct farkv_session *session)
 		return error;
 	session_enter(session);
 	session->polling = true;
-	settle(session, session->now_ns + (uint64_t)session->store->options.op_timeout_ms * 1000000);
+	settle(session,
+	       session->now_ns + (uint64_t)session->store->options.op_timeout_ms * 1000000);
 	session->polling = false;
 	session_leave(session);
 	return 0;
@@ -396,7 +409,7 @@ static void sync_done(const struct farkv_result *result, void *arg)
 
 static int run_sync(struct farkv_session *session, struct farkv_request *request, size_t *value_len)
 {
-	struct sync_result sync = { .done = false };
+	struct sync_result sync = {.done = false};
 	int error;
 
 	if (!session)
@@ -415,25 +428,29 @@ static int run_sync(struct farkv_session *session, struct farkv_request *request
 	return sync.result.status;
 }
 
-int farkv_get(struct farkv_session *session, const void *key, size_t key_len, void *buffer, size_t buffer_bytes,
-	      size_t *value_len)
+int farkv_get(struct farkv_session *session, const void *key, size_t key_len, void *buffer,
+	      size_t buffer_bytes, size_t *value_len)
 {
-	struct farkv_request request = { .op = FARKV_GET, .key = key, .key_len = key_len,
-					 .buffer = buffer, .buffer_bytes = buffer_bytes };
+	struct farkv_request request = {.op = FARKV_GET,
+					.key = key,
+					.key_len = key_len,
+					.buffer = buffer,
+					.buffer_bytes = buffer_bytes};
 
 	return run_sync(session, &request, value_len);
 }
 
-static int write_sync(struct farkv_session *session, enum farkv_op op, const void *key, size_t key_len,
-		      const void *value, size_t value_len)
+static int write_sync(struct farkv_session *session, enum farkv_op op, const void *key,
+		      size_t key_len, const void *value, size_t value_len)
 {
-	struct farkv_request request = { .op = op, .key = key, .key_len = key_len,
-					 .value = value, .value_len = value_len };
+	struct farkv_request request = {
+		.op = op, .key = key, .key_len = key_len, .value = value, .value_len = value_len};
 
 	return run_sync(session, &request, NULL);
 }
 
-int farkv_put(struct farkv_session *session, const void *key, size_t key_len, const void *value, size_t value_len)
+int farkv_put(struct farkv_session *session, const void *key, size_t key_len, const void *value,
+	      size_t value_len)
 {
 	return write_sync(session, FARKV_PUT, key, key_len, value, value_len);
 }

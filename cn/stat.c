@@ -43,7 +43,7 @@ static void stat_done(struct flow_waiter *waiter, int status)
 static int read_counters(struct link *link, uint8_t *lines)
 {
 	struct farkv_session *session = link->session;
-	struct stat_read read = { .waiter.done = stat_done };
+	struct stat_read read = {.waiter.done = stat_done};
 	uint64_t until = clock_now_ns() + (uint64_t)session->store->options.op_timeout_ms * 1000000;
 	uint8_t *into = link->area->counters;
 
@@ -76,7 +76,8 @@ static uint64_t sum_stripes(const uint8_t *lines, unsigned first)
 	return sum;
 }
 
-static void fill(const struct node *node, const struct link *link, const uint8_t *lines, struct farkv_mn_stats *stats)
+static void fill(const struct node *node, const struct link *link, const uint8_t *lines,
+		 struct farkv_mn_stats *stats)
 {
 	const struct geometry *g = &node->super.geometry;
 	struct load load;

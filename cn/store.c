@@ -66,7 +66,7 @@ static void *helper_main(void *arg)
 		for (uint32_t i = 0; i < store->node_count; i++)
 			reporter_step(store->nodes[i], now);
 		turn_absent_sessions(store, now);
-		nanosleep(&(struct timespec){ .tv_nsec = pause }, NULL);
+		nanosleep(&(struct timespec){.tv_nsec = pause}, NULL);
 	}
 	return NULL;
 }
@@ -116,8 +116,8 @@ static int open_rendezvous(struct farkv *store)
 	int error = cluster_check_name(store->options.cluster, &store->logger);
 
 	if (!error)
-		error = rendezvous_open(store->options.memcached, store->options.open_timeout_ms, &store->logger,
-					&store->rendezvous);
+		error = rendezvous_open(store->options.memcached, store->options.open_timeout_ms,
+					&store->logger, &store->rendezvous);
 	if (!error)
 		error = cluster_init(&store->cluster, store->options.cluster, store->rendezvous,
 				     store->options.secret_file, &store->logger);
@@ -130,7 +130,8 @@ static int read_map(struct farkv *store)
 
 	if (error == -ENOENT)
 		log_line(&store->logger, LOG_LEVEL_ERROR,
-			 "memcached at %s knows no cluster \"%s\": start its memory nodes (farkv-mn --cluster %s)",
+			 "memcached at %s knows no cluster \"%s\": start its memory nodes "
+			 "(farkv-mn --cluster %s)",
 			 store->options.memcached, store->options.cluster, store->options.cluster);
 	return error_of_errno(error);
 }
@@ -168,7 +169,8 @@ static int open_nodes(struct farkv *store)
 	for (uint32_t i = 1; i < store->node_count; i++)
 		if (store->nodes[i]->super.hash_seed != store->nodes[0]->super.hash_seed) {
 			log_line(&store->logger, LOG_LEVEL_ERROR,
-				 "memory nodes %u and %u hash with different seeds: they were not started for one cluster",
+				 "memory nodes %u and %u hash with different seeds: they were not "
+				 "started for one cluster",
 				 store->nodes[0]->mn_id, store->nodes[i]->mn_id);
 			return FARKV_ECORRUPT;
 		}

@@ -25,7 +25,8 @@ enum {
 
 struct link;
 
-/* Reports epochs to one memory node over a queue pair of its own, and READs for the store's set-up. */
+/* Reports epochs to one memory node over a queue pair of its own, and READs for the store's set-up.
+ */
 struct reporter {
 	struct ibv_cq *cq;
 	struct qp *qp;
@@ -34,7 +35,7 @@ struct reporter {
 	struct memory memory;
 	struct flow_waiter waiter;
 	uint64_t posted_activation, load_number;
-	uint64_t next_ns;   /* when the next report is due */
+	uint64_t next_ns; /* when the next report is due */
 	bool in_flight, idling;
 	_Atomic bool down;
 };
@@ -45,19 +46,19 @@ struct node {
 	uint32_t mn_id;
 	struct mn_record record;
 	struct superblock super;
-	uint32_t client_id; /* ours at this memory node */
-	uint32_t depth;     /* global depth of the directory */
+	uint32_t client_id;  /* ours at this memory node */
+	uint32_t depth;	     /* global depth of the directory */
 	uint64_t *directory; /* 2^depth words as READ */
 	struct epoch epoch;
 	struct reporter reporter;
 	_Atomic uint32_t *local_locks; /* LOCAL_LOCKS words: 0 free, else a session's tag */
 	_Atomic uint64_t *unit_owner;  /* see heap.h */
 	_Atomic uint32_t nonce;
-	_Atomic uint32_t next_tag;     /* of heaps */
-	_Atomic bool full;             /* no fresh units are left */
-	pthread_mutex_t mutex;         /* of the two lists below */
+	_Atomic uint32_t next_tag; /* of heaps */
+	_Atomic bool full;	   /* no fresh units are left */
+	pthread_mutex_t mutex;	   /* of the two lists below */
 	struct link *links;
-	struct heap *spare_heaps;      /* of closed sessions; linked by heap->next */
+	struct heap *spare_heaps; /* of closed sessions; linked by heap->next */
 };
 
 struct farkv {
@@ -71,7 +72,7 @@ struct farkv {
 	struct node **nodes;
 	uint32_t node_count;
 	uint8_t node_of_shard[SHARD_COUNT]; /* index in nodes; 0xff none */
-	pthread_mutex_t mutex; /* set-up: rendezvous, sessions */
+	pthread_mutex_t mutex;		    /* set-up: rendezvous, sessions */
 	uint32_t session_count;
 	uint32_t next_session_tag;
 	struct farkv_session *sessions;
@@ -88,8 +89,10 @@ unsigned fork_generation(void);
 
 uint64_t clock_now_ns(void);
 
-/* Connects one queue pair to a memory node: hand-shake, readiness, bounded by the store's open time-out. FARKV_E*. */
-int connect_node(struct farkv *store, struct node *node, const struct qp_options *options, struct qp **qp);
+/* Connects one queue pair to a memory node: hand-shake, readiness, bounded by the store's open
+ * time-out. FARKV_E*. */
+int connect_node(struct farkv *store, struct node *node, const struct qp_options *options,
+		 struct qp **qp);
 /* A negative errno of fabric as a farkv_error. */
 int error_of_errno(int error);
 

@@ -2,16 +2,17 @@
 /*
  * UPDATE, and PUT of a key whose address is cached.
  *
- *   cached   WRITE block, CAS control: LIVE(name) -> FORWARD(new block). At any age of the entry: a reused block
- *            has another name.
- *   cold     READ bucket, READ header and key, then the same chain.
+ *   cached   WRITE block, CAS control: LIVE(name) -> FORWARD(new block). At any age of the entry: a
+ * reused block has another name. cold     READ bucket, READ header and key, then the same chain.
  *
- * Linearization: the CAS. It succeeds on the present instance only, since a control word leaves LIVE once. The block is
- * complete before anything names it: same queue pair, WRITE ahead of CAS. A CAS that failed has published nothing: the
- * block stays ours, and the next try needs the CAS alone. FORWARD found by a failed CAS on a protected
- * instance: READ the next (its name is needed), CAS that.
+ * Linearization: the CAS. It succeeds on the present instance only, since a control word leaves
+ * LIVE once. The block is complete before anything names it: same queue pair, WRITE ahead of CAS. A
+ * CAS that failed has published nothing: the block stays ours, and the next try needs the CAS
+ * alone. FORWARD found by a failed CAS on a protected instance: READ the next (its name is needed),
+ * CAS that.
  *
- * Crash after the CAS: the new instance is reachable through the old one; whoever follows owes the slot CAS.
+ * Crash after the CAS: the new instance is reachable through the old one; whoever follows owes the
+ * slot CAS.
  */
 #include "cn/session.h"
 
@@ -21,7 +22,8 @@ static void update_cold(struct op *op);
 static void update_read(struct op *op);
 static void update_try_next(struct op *op);
 
-/* Not found where the cache or the slot said: the long way. PUT takes the lock, which settles whether the key is there. */
+/* Not found where the cache or the slot said: the long way. PUT takes the lock, which settles
+ * whether the key is there. */
 static void update_again(struct op *op)
 {
 	if (op->request.op == FARKV_PUT)
@@ -34,7 +36,8 @@ static void update_stale(struct op *op)
 {
 	if (op->used_cache) {
 		op->session->stats.cache_stale++;
-		cache_drop(op->session->store->cache, op->hash.low, op->key, op->request.key_len, op->entry.control);
+		cache_drop(op->session->store->cache, op->hash.low, op->key, op->request.key_len,
+			   op->entry.control);
 	}
 	update_again(op);
 }
@@ -66,8 +69,8 @@ static void update_done(struct op *op)
 		update_succeeded(op);
 		return;
 	}
-	if (control_kind(found) == CONTROL_FORWARD && op_is_protected(op) && op->follows < FOLLOW_MAX &&
-	    lookup_follow(op, found) == LOOKUP_FORWARD)
+	if (control_kind(found) == CONTROL_FORWARD && op_is_protected(op) &&
+	    op->follows < FOLLOW_MAX && lookup_follow(op, found) == LOOKUP_FORWARD)
 		update_try_next(op);
 	else
 		update_stale(op);
@@ -89,7 +92,8 @@ void update_instance(struct op *op)
 	});
 	if (!op->written)
 		flow_write(flow, op->image, op->image_bytes, op->block.offset, 0);
-	flow_cas(flow, &op->area->results[0], op->at.offset + BLOCK_CONTROL_AT, op->at.control, forward, 0);
+	flow_cas(flow, &op->area->results[0], op->at.offset + BLOCK_CONTROL_AT, op->at.control,
+		 forward, 0);
 	op->decisive = true;
 	op_end_chain(op, update_done);
 }
@@ -170,7 +174,8 @@ static void update_cold(struct op *op)
 
 void update_start(struct op *op)
 {
-	if (!cache_find(op->session->store->cache, op->hash.low, op->key, op->request.key_len, &op->entry) ||
+	if (!cache_find(op->session->store->cache, op->hash.low, op->key, op->request.key_len,
+			&op->entry) ||
 	    op->entry.node != op->link->node->index) {
 		op->session->stats.cache_misses++;
 		if (op->request.op == FARKV_PUT)
@@ -181,9 +186,11 @@ void update_start(struct op *op)
 	}
 	op->used_cache = true;
 	op->slot_offset = op->entry.slot_offset;
-	op->at = (struct instance){ .offset = op->entry.offset, .size_class = op->entry.size_class,
-				    .control = op->entry.control };
-	op->slot_word = op_slot_word(op, op->entry.offset, op->entry.size_class,
-				     control_live_name(op->entry.control, op->link->node->super.name_key));
+	op->at = (struct instance){.offset = op->entry.offset,
+				   .size_class = op->entry.size_class,
+				   .control = op->entry.control};
+	op->slot_word =
+		op_slot_word(op, op->entry.offset, op->entry.size_class,
+			     control_live_name(op->entry.control, op->link->node->super.name_key));
 	update_instance(op);
 }

@@ -10,12 +10,15 @@
 
 #define SEQUENCE_MASK ((UINT64_C(1) << 48) - 1)
 
-int flow_init(struct flow *flow, struct qp *qp, uint16_t id, uint32_t signal_interval, uint32_t lkey,
-	      uint64_t remote_base, uint32_t rkey, struct flow_counts counts[2], const struct logger *logger)
+int flow_init(struct flow *flow, struct qp *qp, uint16_t id, uint32_t signal_interval,
+	      uint32_t lkey, uint64_t remote_base, uint32_t rkey, struct flow_counts counts[2],
+	      const struct logger *logger)
 {
-	if (signal_interval < 1 || signal_interval > FLOW_INTERVAL_MAX || signal_interval > qp->sq_depth / 2) {
+	if (signal_interval < 1 || signal_interval > FLOW_INTERVAL_MAX ||
+	    signal_interval > qp->sq_depth / 2) {
 		log_line(logger, LOG_LEVEL_ERROR,
-			 "signal interval %u is out of range: at most %d and half the send queue depth %u",
+			 "signal interval %u is out of range: at most %d and half the send queue "
+			 "depth %u",
 			 signal_interval, FLOW_INTERVAL_MAX, qp->sq_depth);
 		return -EINVAL;
 	}
@@ -66,7 +69,8 @@ static struct ibv_send_wr *stage(struct flow *flow, enum ibv_wr_opcode opcode, c
 	struct flow_place *place = place_of(flow, flow->head);
 
 	assert(at < FLOW_CHAIN_MAX && flow_in_flight(flow) < flow->depth);
-	flow->sges[at] = (struct ibv_sge){ .addr = (uintptr_t)local, .length = bytes, .lkey = flow->lkey };
+	flow->sges[at] =
+		(struct ibv_sge){.addr = (uintptr_t)local, .length = bytes, .lkey = flow->lkey};
 	wr->wr_id = (uint64_t)flow->id << 48 | (flow->head & SEQUENCE_MASK);
 	wr->next = NULL;
 	wr->sg_list = &flow->sges[at];
@@ -105,7 +109,8 @@ static void go_inline(struct flow *flow, struct ibv_send_wr *wr, uint32_t bytes)
 		wr->send_flags |= IBV_SEND_INLINE;
 }
 
-void flow_write(struct flow *flow, const void *from, uint32_t bytes, uint64_t offset, unsigned flags)
+void flow_write(struct flow *flow, const void *from, uint32_t bytes, uint64_t offset,
+		unsigned flags)
 {
 	struct ibv_send_wr *wr = stage(flow, IBV_WR_RDMA_WRITE, from, bytes, flags);
 
@@ -116,8 +121,8 @@ void flow_write(struct flow *flow, const void *from, uint32_t bytes, uint64_t of
 	counts_of(flow, flags)->inline_writes += (wr->send_flags & IBV_SEND_INLINE) != 0;
 }
 
-void flow_cas(struct flow *flow, uint64_t *result, uint64_t offset, uint64_t expected, uint64_t desired,
-	      unsigned flags)
+void flow_cas(struct flow *flow, uint64_t *result, uint64_t offset, uint64_t expected,
+	      uint64_t desired, unsigned flags)
 {
 	struct ibv_send_wr *wr = stage(flow, IBV_WR_ATOMIC_CMP_AND_SWP, result, 8, flags);
 
@@ -154,7 +159,8 @@ void flow_await(struct flow *flow, struct flow_waiter *waiter)
 	place_of(flow, flow->head - 1)->waiter = waiter;
 }
 
-/* Retires places up to `end`, all with one status. A waiter may stage; it sees a consistent flow. */
+/* Retires places up to `end`, all with one status. A waiter may stage; it sees a consistent flow.
+ */
 static void retire(struct flow *flow, uint64_t end, int status)
 {
 	while (flow->tail < end) {
@@ -186,13 +192,15 @@ void flow_post(struct flow *flow)
 		uint64_t refused = flow->posted + (bad ? (uint64_t)(bad - flow->wrs) : 0);
 
 		log_line(flow->logger, LOG_LEVEL_ERROR,
-			 "posting %u work requests on queue pair %u failed: %s; the queue pair is given up", count,
-			 flow->qp->ibv->qp_num, strerror(error));
+			 "posting %u work requests on queue pair %u failed: %s; the queue pair is "
+			 "given up",
+			 count, flow->qp->ibv->qp_num, strerror(error));
 		flow->broken = true;
 		qp_fail(flow->qp);
 		/*
-		 * What stands ahead of the refused one is in the device's hands and will be flushed. The rest never
-		 * was: its waiters hang on the end of the ring and are called by the drain in flow_complete.
+		 * What stands ahead of the refused one is in the device's hands and will be
+		 * flushed. The rest never was: its waiters hang on the end of the ring and are
+		 * called by the drain in flow_complete.
 		 */
 		flow->posted = flow->head;
 		if (refused == flow->tail)

@@ -17,9 +17,9 @@
 		    .check = check_, .farkv = farkv_, .action = action_ }
 
 #define REBUILDS                                                                                   \
-	"ends what was in flight with an honest error; the session must be opened again"
+	"ends what was in flight with an honest error; the store must be opened again"
 #define FAILS                                                                                      \
-	"fails the operation with this name in the log; the session must be opened again"
+	"fails the operation with this name in the log; the store must be opened again"
 #define NOT_USED "fails the operation: farkv uses nothing that could give this"
 
 static const struct status_row wc_rows[] = {
@@ -120,7 +120,7 @@ static const struct status_row event_rows[] = {
 	ROW(IBV_EVENT_CQ_ERR, "a completion queue is broken",
 	    "it overflowed: more completions than it has room for",
 	    "the queue's depth against the work in flight; that completions are polled",
-	    "fails what is in flight; open the session again, with a larger queue", STATUS_RECONNECT),
+	    "fails what is in flight; open the store again, with a larger queue", STATUS_RECONNECT),
 	ROW(IBV_EVENT_QP_FATAL, "a queue pair has failed and is in ERR for good",
 	    "its completion queue overflowed, or the device met an internal error on it",
 	    "earlier events; dmesg", REBUILDS, STATUS_RECONNECT),

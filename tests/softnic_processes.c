@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The software NIC between processes: four of them add to one word and the sum is exact; a killed target is noticed; a killed
- * initiator wedges nobody; and no file is left.
+ * The software NIC between processes: four of them add to one word and the sum is exact; a killed
+ * target is noticed; a killed initiator wedges nobody; and no file is left.
  */
 #include "fabric/provider.h"
 
@@ -42,7 +42,8 @@ struct end {
 
 static void pause_ms(unsigned ms)
 {
-	nanosleep(&(struct timespec){ .tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000 }, NULL);
+	nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000},
+		  NULL);
 }
 
 static void open_end(struct end *end)
@@ -58,12 +59,18 @@ static void open_end(struct end *end)
 
 static struct ibv_qp *new_qp(struct end *end)
 {
-	struct ibv_qp_init_attr init = { .send_cq = end->cq, .recv_cq = end->cq, .qp_type = IBV_QPT_RC,
-					 .cap = { .max_send_wr = 16, .max_send_sge = 1 } };
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1,
-				    .qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC };
+	struct ibv_qp_init_attr init = {.send_cq = end->cq,
+					.recv_cq = end->cq,
+					.qp_type = IBV_QPT_RC,
+					.cap = {.max_send_wr = 16, .max_send_sge = 1}};
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
+				   .port_num = 1,
+				   .qp_access_flags = IBV_ACCESS_REMOTE_READ |
+						      IBV_ACCESS_REMOTE_WRITE |
+						      IBV_ACCESS_REMOTE_ATOMIC};
 	struct ibv_qp *qp = nic->create_qp(end->pd, &init);
-	int error = nic->modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+	int error = nic->modify_qp(
+		qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 
 	assert(qp && !error);
 	return qp;
@@ -71,24 +78,39 @@ static struct ibv_qp *new_qp(struct end *end)
 
 static void connect_qp(struct ibv_qp *qp, uint32_t dest)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_4096, .dest_qp_num = dest, .max_dest_rd_atomic = 16,
-				    .ah_attr = { .is_global = 1, .port_num = 1 } };
-	int error = nic->modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-						      IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR,
+				   .path_mtu = IBV_MTU_4096,
+				   .dest_qp_num = dest,
+				   .max_dest_rd_atomic = 16,
+				   .ah_attr = {.is_global = 1, .port_num = 1}};
+	int error = nic->modify_qp(qp, &attr,
+				   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+					   IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+					   IBV_QP_MIN_RNR_TIMER);
 
-	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 6, .rnr_retry = 6, .max_rd_atomic = 16 };
+	attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS,
+				    .timeout = 14,
+				    .retry_cnt = 6,
+				    .rnr_retry = 6,
+				    .max_rd_atomic = 16};
 	if (!error)
-		error = nic->modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-							  IBV_QP_MAX_QP_RD_ATOMIC);
+		error = nic->modify_qp(qp, &attr,
+				       IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
+					       IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+					       IBV_QP_MAX_QP_RD_ATOMIC);
 	assert(!error);
 }
 
 static enum ibv_wc_status add_one(struct end *end)
 {
-	struct ibv_sge sge = { .addr = (uintptr_t)end->buffer, .length = 8, .lkey = end->mr->lkey };
-	struct ibv_send_wr wr = { .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, .sg_list = &sge, .num_sge = 1,
-				  .send_flags = IBV_SEND_SIGNALED,
-				  .wr.atomic = { .remote_addr = board->address + WORD_AT, .compare_add = 1, .rkey = board->rkey } };
+	struct ibv_sge sge = {.addr = (uintptr_t)end->buffer, .length = 8, .lkey = end->mr->lkey};
+	struct ibv_send_wr wr = {.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
+				 .sg_list = &sge,
+				 .num_sge = 1,
+				 .send_flags = IBV_SEND_SIGNALED,
+				 .wr.atomic = {.remote_addr = board->address + WORD_AT,
+					       .compare_add = 1,
+					       .rkey = board->rkey}};
 	struct ibv_send_wr *bad;
 	struct ibv_wc wc;
 	int error = ibv_post_send(end->qp[0], &wr, &bad);
@@ -101,7 +123,7 @@ static enum ibv_wc_status add_one(struct end *end)
 
 static void client(unsigned id)
 {
-	struct end end = { 0 };
+	struct end end = {0};
 
 	open_end(&end);
 	end.buffer = calloc(1, 64);
@@ -138,13 +160,15 @@ static void client(unsigned id)
 /* In a process of its own, so that it can be killed. */
 static void server(void)
 {
-	struct end end = { 0 };
-	uint8_t *region = mmap(NULL, REGION, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct end end = {0};
+	uint8_t *region =
+		mmap(NULL, REGION, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct ibv_mr *mr;
 
 	open_end(&end);
-	mr = nic->reg_mr(end.pd, region, REGION, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
-							 IBV_ACCESS_REMOTE_ATOMIC);
+	mr = nic->reg_mr(end.pd, region, REGION,
+			 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
+				 IBV_ACCESS_REMOTE_ATOMIC);
 	assert(mr);
 	board->rkey = mr->rkey;
 	board->address = (uintptr_t)region;
@@ -201,7 +225,8 @@ int main(void)
 	if (!mkdtemp(directory))
 		return 77;
 	setenv("SOFTNIC_DIR", directory, 1);
-	board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
 	target = start(run_server, 0);
 	for (unsigned id = 0; id < CLIENTS; id++)
 		clients[id] = start(client, id);
@@ -224,11 +249,11 @@ int main(void)
 			failures++;
 		}
 	}
-	printf("%s: %u clients have noticed the death of the target\n", board->saw_death == CLIENTS - 1 ? "ok" : "not ok",
-	       board->saw_death);
+	printf("%s: %u clients have noticed the death of the target\n",
+	       board->saw_death == CLIENTS - 1 ? "ok" : "not ok", board->saw_death);
 	failures += board->saw_death != CLIENTS - 1;
 	/* A new context sweeps what the killed ones have left. */
-	struct end sweeper = { 0 };
+	struct end sweeper = {0};
 	open_end(&sweeper);
 	nic->destroy_cq(sweeper.cq);
 	nic->dealloc_pd(sweeper.pd);

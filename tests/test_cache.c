@@ -6,8 +6,12 @@
 
 static struct cache_entry entry_of(uint64_t n)
 {
-	return (struct cache_entry){ .control = n, .offset = n * 64, .slot_offset = n * 8, .stamp = n, .node = 1,
-				     .size_class = 3 };
+	return (struct cache_entry){.control = n,
+				    .offset = n * 64,
+				    .slot_offset = n * 8,
+				    .stamp = n,
+				    .node = 1,
+				    .size_class = 3};
 }
 
 Test(cache, finds_what_was_put_and_nothing_else)
@@ -35,14 +39,15 @@ Test(cache, same_hash_other_key_is_not_found)
 	cache_put(cache, 42, "1234567", 7, &put);
 	cr_assert_not(cache_find(cache, 42, "123456", 6, &found));
 	cr_assert_not(cache_find(cache, 42, "12345678", 8, &found));
-	cr_assert_not(cache_find(cache, 42, "1234567\0", 8, &found), "a longer key of equal prefix");
+	cr_assert_not(cache_find(cache, 42, "1234567\0", 8, &found),
+		      "a longer key of equal prefix");
 	cache_destroy(cache);
 }
 
 Test(cache, keys_of_every_length_class)
 {
 	struct cache *cache = cache_create(4 << 20);
-	static const size_t lengths[] = { 1, 8, 31, 32, 33, 127, 128, 129, 1023, 1024 };
+	static const size_t lengths[] = {1, 8, 31, 32, 33, 127, 128, 129, 1023, 1024};
 	char key[1024];
 	struct cache_entry found;
 

@@ -10,7 +10,7 @@ static uint64_t pins_oldest(void *arg)
 
 static void open_epoch(struct epoch *epoch, struct pins *pins, uint64_t newest)
 {
-	struct load load = { .epoch = newest, .safe_epoch = newest - 1 };
+	struct load load = {.epoch = newest, .safe_epoch = newest - 1};
 
 	epoch_init(epoch, &load);
 	pins_init(pins);
@@ -38,10 +38,11 @@ Test(epoch, report_is_never_above_a_pin)
 
 	open_epoch(&epoch, &pins, 10);
 	cr_assert(pins_take(&pins, &epoch, &first));
-	epoch_load_arrived(&epoch, &(struct load){ .epoch = 12, .safe_epoch = 9 }, 1);
+	epoch_load_arrived(&epoch, &(struct load){.epoch = 12, .safe_epoch = 9}, 1);
 	cr_assert_eq(epoch_begin_report(&epoch, pins_oldest, &pins), 10);
 	cr_assert(pins_take(&pins, &epoch, &second));
-	cr_assert_eq(second, 12, "a new operation pins the newest reported, so that old ones drain");
+	cr_assert_eq(second, 12,
+		     "a new operation pins the newest reported, so that old ones drain");
 	pins_drop(&pins, first);
 	cr_assert_eq(epoch_begin_report(&epoch, pins_oldest, &pins), 12);
 	pins_drop(&pins, second);
@@ -56,7 +57,7 @@ Test(epoch, pins_drop_out_of_order)
 
 	open_epoch(&epoch, &pins, 1);
 	for (unsigned i = 0; i < 6; i++) {
-		epoch_load_arrived(&epoch, &(struct load){ .epoch = i + 2 }, i + 1);
+		epoch_load_arrived(&epoch, &(struct load){.epoch = i + 2}, i + 1);
 		if (i > 0)
 			epoch_begin_report(&epoch, pins_oldest, &pins);
 		cr_assert(pins_take(&pins, &epoch, &pinned[i]));

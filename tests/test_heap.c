@@ -14,7 +14,7 @@ static _Atomic uint64_t *owners;
 static void open_heap(struct heap *heap)
 {
 	cr_assert_eq(geometry_compute(64 << 20, 1000, &geometry), 0);
-	epoch_init(&epoch, &(struct load){ .epoch = 5, .safe_epoch = 4 });
+	epoch_init(&epoch, &(struct load){.epoch = 5, .safe_epoch = 4});
 	owners = calloc(geometry.unit_count, sizeof *owners);
 	heap_init(heap, &epoch, &geometry, owners, 1);
 }
@@ -32,7 +32,7 @@ static uint64_t unit_at(unsigned i)
 
 static void load_arrives(uint64_t number, uint64_t newest, uint64_t safe)
 {
-	epoch_load_arrived(&epoch, &(struct load){ .epoch = newest, .safe_epoch = safe }, number);
+	epoch_load_arrived(&epoch, &(struct load){.epoch = newest, .safe_epoch = safe}, number);
 }
 
 Test(heap, hands_out_every_block_of_a_unit_once)
@@ -54,7 +54,7 @@ Test(heap, hands_out_every_block_of_a_unit_once)
 		seen[count++] = block.offset;
 	}
 	cr_assert_eq(count, unit_blocks(2));
-	heap_give_back(&heap, (struct heap_block){ seen[7], 2 });
+	heap_give_back(&heap, (struct heap_block){seen[7], 2});
 	cr_assert(heap_take(&heap, 2, &block));
 	cr_assert_eq(block.offset, seen[7]);
 	close_heap(&heap);
@@ -89,9 +89,10 @@ Test(heap, foreign_block_is_not_retired_here)
 
 	open_heap(&heap);
 	heap_add_unit(&heap, unit_at(0), 2);
-	cr_assert_not(heap_retire(&heap, (struct heap_block){ unit_at(1) + UNIT_BLOCKS_AT, 2 }));
-	cr_assert_not(heap_retire(&heap, (struct heap_block){ unit_at(0) + UNIT_BLOCKS_AT, 3 }), "another class");
-	cr_assert_not(heap_retire(&heap, (struct heap_block){ 64, 2 }), "below the heap");
+	cr_assert_not(heap_retire(&heap, (struct heap_block){unit_at(1) + UNIT_BLOCKS_AT, 2}));
+	cr_assert_not(heap_retire(&heap, (struct heap_block){unit_at(0) + UNIT_BLOCKS_AT, 3}),
+		      "another class");
+	cr_assert_not(heap_retire(&heap, (struct heap_block){64, 2}), "below the heap");
 	close_heap(&heap);
 }
 
@@ -99,7 +100,7 @@ Test(heap, marked_blocks_are_cleared_after_their_epoch_and_counted_once)
 {
 	struct heap heap;
 	struct heap_block block;
-	uint8_t bitmap[128] = { 0 };
+	uint8_t bitmap[128] = {0};
 	uint32_t units[HEAP_SCAN_UNITS];
 
 	open_heap(&heap);

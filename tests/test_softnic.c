@@ -31,32 +31,54 @@ enum { ALL = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOT
 
 static struct ibv_qp *make_qp(void)
 {
-	struct ibv_qp_init_attr init = { .send_cq = cq, .recv_cq = recv_cq, .qp_type = IBV_QPT_RC,
-					 .cap = { .max_send_wr = DEPTH, .max_recv_wr = 8, .max_send_sge = 4, .max_recv_sge = 4,
-						  .max_inline_data = 220 } };
+	struct ibv_qp_init_attr init = {.send_cq = cq,
+					.recv_cq = recv_cq,
+					.qp_type = IBV_QPT_RC,
+					.cap = {.max_send_wr = DEPTH,
+						.max_recv_wr = 8,
+						.max_send_sge = 4,
+						.max_recv_sge = 4,
+						.max_inline_data = 220}};
 
 	return nic->create_qp(pd, &init);
 }
 
 static void to_init(struct ibv_qp *qp, unsigned access)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = access };
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = access};
 
-	cr_assert_eq(nic->modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS), 0);
+	cr_assert_eq(nic->modify_qp(qp, &attr,
+				    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+					    IBV_QP_ACCESS_FLAGS),
+		     0);
 }
 
 static void to_rts(struct ibv_qp *qp, uint32_t dest)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_4096, .dest_qp_num = dest,
-				    .max_dest_rd_atomic = 16, .min_rnr_timer = 12,
-				    .ah_attr = { .is_global = 1, .port_num = 1 } };
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR,
+				   .path_mtu = IBV_MTU_4096,
+				   .dest_qp_num = dest,
+				   .max_dest_rd_atomic = 16,
+				   .min_rnr_timer = 12,
+				   .ah_attr = {.is_global = 1, .port_num = 1}};
 
 	cr_assert_eq(nic->query_gid(context, 1, 0, &attr.ah_attr.grh.dgid), 0);
-	cr_assert_eq(nic->modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-						       IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER), 0);
-	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 6, .rnr_retry = 1, .max_rd_atomic = 16 };
-	cr_assert_eq(nic->modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-						       IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC), 0);
+	cr_assert_eq(nic->modify_qp(qp, &attr,
+				    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+					    IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+					    IBV_QP_MIN_RNR_TIMER),
+		     0);
+	attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS,
+				    .timeout = 14,
+				    .retry_cnt = 6,
+				    .rnr_retry = 1,
+				    .max_rd_atomic = 16};
+	cr_assert_eq(nic->modify_qp(qp, &attr,
+				    IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
+					    IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+					    IBV_QP_MAX_QP_RD_ATOMIC),
+		     0);
 }
 
 static void setup(void)
@@ -107,13 +129,16 @@ TestSuite(softnic, .init = setup, .fini = teardown, .timeout = 30);
 
 static struct ibv_sge piece(uint32_t bytes)
 {
-	return (struct ibv_sge){ .addr = (uintptr_t)local, .length = bytes, .lkey = local_mr->lkey };
+	return (struct ibv_sge){.addr = (uintptr_t)local, .length = bytes, .lkey = local_mr->lkey};
 }
 
 static struct ibv_send_wr request(enum ibv_wr_opcode opcode, struct ibv_sge *sge, uint64_t offset)
 {
-	struct ibv_send_wr wr = { .wr_id = 77, .opcode = opcode, .sg_list = sge, .num_sge = 1,
-				  .send_flags = IBV_SEND_SIGNALED };
+	struct ibv_send_wr wr = {.wr_id = 77,
+				 .opcode = opcode,
+				 .sg_list = sge,
+				 .num_sge = 1,
+				 .send_flags = IBV_SEND_SIGNALED};
 
 	if (opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
 		wr.wr.atomic.remote_addr = (uintptr_t)remote + offset;
@@ -243,9 +268,13 @@ Test(softnic, refuses_a_wrong_lkey)
 
 Test(softnic, refuses_rights_that_the_peer_has_not_given)
 {
-	struct ibv_sge sge = { .addr = (uintptr_t)remote, .length = 8, .lkey = remote_mr->lkey };
-	struct ibv_send_wr wr = { .wr_id = 1, .opcode = IBV_WR_RDMA_READ, .sg_list = &sge, .num_sge = 1,
-				  .send_flags = IBV_SEND_SIGNALED, .wr.rdma = { (uintptr_t)remote, remote_mr->rkey } };
+	struct ibv_sge sge = {.addr = (uintptr_t)remote, .length = 8, .lkey = remote_mr->lkey};
+	struct ibv_send_wr wr = {.wr_id = 1,
+				 .opcode = IBV_WR_RDMA_READ,
+				 .sg_list = &sge,
+				 .num_sge = 1,
+				 .send_flags = IBV_SEND_SIGNALED,
+				 .wr.rdma = {(uintptr_t)remote, remote_mr->rkey}};
 	struct ibv_send_wr *bad;
 	struct ibv_wc wc;
 
@@ -269,7 +298,7 @@ Test(softnic, deregistered_memory_is_out_of_reach)
 
 Test(softnic, nothing_reaches_a_queue_pair_in_error)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
 	struct ibv_sge sge = piece(8);
 	struct ibv_send_wr wr = request(IBV_WR_RDMA_WRITE, &sge, 0);
 
@@ -294,13 +323,14 @@ Test(softnic, unsignaled_requests_complete_silently_and_hold_their_places)
 	cr_assert_eq(ibv_post_send(a, &wr, &bad), ENOMEM, "the send queue is full");
 	cr_assert_eq(bad, &wr);
 	cr_assert_eq(ibv_poll_cq(cq, 1, &wc), 1);
-	cr_assert_eq(ibv_post_send(a, &wr, &bad), 0, "one signaled completion gives all places back");
+	cr_assert_eq(ibv_post_send(a, &wr, &bad), 0,
+		     "one signaled completion gives all places back");
 	cr_assert_eq(ibv_poll_cq(cq, 1, &wc), 1);
 }
 
 Test(softnic, inline_data_is_taken_at_the_post_and_bounded)
 {
-	struct ibv_sge sge = { .addr = (uintptr_t)"inline", .length = 6 };
+	struct ibv_sge sge = {.addr = (uintptr_t) "inline", .length = 6};
 	struct ibv_send_wr wr = request(IBV_WR_RDMA_WRITE, &sge, 0), *bad;
 
 	wr.send_flags |= IBV_SEND_INLINE;
@@ -312,10 +342,13 @@ Test(softnic, inline_data_is_taken_at_the_post_and_bounded)
 
 Test(softnic, send_lands_in_a_posted_receive_and_wakes_an_armed_channel)
 {
-	struct ibv_sge into = { .addr = (uintptr_t)local + 1024, .length = 64, .lkey = local_mr->lkey }, from = piece(5);
-	struct ibv_recv_wr recv = { .wr_id = 5, .sg_list = &into, .num_sge = 1 }, *bad_recv;
+	struct ibv_sge into = {.addr = (uintptr_t)local + 1024,
+			       .length = 64,
+			       .lkey = local_mr->lkey},
+		       from = piece(5);
+	struct ibv_recv_wr recv = {.wr_id = 5, .sg_list = &into, .num_sge = 1}, *bad_recv;
 	struct ibv_send_wr wr = request(IBV_WR_SEND, &from, 0);
-	struct pollfd ready = { .fd = channel->fd, .events = POLLIN };
+	struct pollfd ready = {.fd = channel->fd, .events = POLLIN};
 	struct ibv_cq *which;
 	void *cq_context;
 	struct ibv_wc wc;
@@ -348,13 +381,14 @@ Test(softnic, send_without_a_receive_ends_in_rnr)
 Test(softnic, illegal_transitions_are_refused)
 {
 	struct ibv_qp *qp = make_qp();
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS };
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS};
 	struct ibv_sge sge = piece(8);
 	struct ibv_send_wr wr = request(IBV_WR_RDMA_READ, &sge, 0), *bad;
 
 	cr_assert_eq(nic->modify_qp(qp, &attr, IBV_QP_STATE), EINVAL);
 	attr.qp_state = IBV_QPS_INIT;
-	cr_assert_eq(nic->modify_qp(qp, &attr, IBV_QP_STATE), EINVAL, "INIT needs port, key and rights");
+	cr_assert_eq(nic->modify_qp(qp, &attr, IBV_QP_STATE), EINVAL,
+		     "INIT needs port, key and rights");
 	cr_assert_eq(ibv_post_send(qp, &wr, &bad), EINVAL, "no posting in RESET");
 	nic->destroy_qp(qp);
 }
@@ -369,15 +403,21 @@ Test(softnic, objects_in_use_stay)
 
 Test(softnic, srq_limit_raises_one_event)
 {
-	struct ibv_srq_init_attr init = { .attr = { .max_wr = 8, .max_sge = 1 } };
+	struct ibv_srq_init_attr init = {.attr = {.max_wr = 8, .max_sge = 1}};
 	struct ibv_srq *srq = nic->create_srq(pd, &init);
-	struct ibv_qp_init_attr qp_init = { .send_cq = cq, .recv_cq = recv_cq, .srq = srq, .qp_type = IBV_QPT_RC,
-					    .cap = { .max_send_wr = 4, .max_send_sge = 1 } };
+	struct ibv_qp_init_attr qp_init = {.send_cq = cq,
+					   .recv_cq = recv_cq,
+					   .srq = srq,
+					   .qp_type = IBV_QPT_RC,
+					   .cap = {.max_send_wr = 4, .max_send_sge = 1}};
 	struct ibv_qp *c = nic->create_qp(pd, &qp_init), *d = make_qp();
-	struct ibv_sge into = { .addr = (uintptr_t)local + 1024, .length = 64, .lkey = local_mr->lkey }, from = piece(5);
-	struct ibv_recv_wr recv = { .sg_list = &into, .num_sge = 1 }, *bad_recv;
+	struct ibv_sge into = {.addr = (uintptr_t)local + 1024,
+			       .length = 64,
+			       .lkey = local_mr->lkey},
+		       from = piece(5);
+	struct ibv_recv_wr recv = {.sg_list = &into, .num_sge = 1}, *bad_recv;
 	struct ibv_send_wr wr = request(IBV_WR_SEND, &from, 0), *bad;
-	struct ibv_srq_attr limit = { .srq_limit = 2 };
+	struct ibv_srq_attr limit = {.srq_limit = 2};
 	struct ibv_async_event event;
 	struct ibv_wc wc;
 
@@ -406,7 +446,8 @@ Test(softnic, srq_limit_raises_one_event)
 Test(softnic, the_engine_counts_what_it_has_taken)
 {
 	struct ibv_sge sge = piece(8);
-	struct ibv_send_wr second = request(IBV_WR_RDMA_WRITE, &sge, 0), first = request(IBV_WR_RDMA_READ, &sge, 0);
+	struct ibv_send_wr second = request(IBV_WR_RDMA_WRITE, &sge, 0),
+			   first = request(IBV_WR_RDMA_READ, &sge, 0);
 	struct softnic_counters before, after;
 
 	first.next = &second;

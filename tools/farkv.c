@@ -2,7 +2,8 @@
 /*
  * farkv: the command-line client.
  *
- * Exit status: 0 done; 1 not found, or exists already; 2 usage; 3 unavailable, or any other failure of the store.
+ * Exit status: 0 done; 1 not found, or exists already; 2 usage; 3 unavailable, or any other failure
+ * of the store.
  */
 #include "cn/farkv.h"
 #include "tools/fsck.h"
@@ -72,7 +73,8 @@ static int run_get(struct farkv_session *session, char **words)
 
 	if (error)
 		return exit_of(error, words[0]);
-	if (fwrite(value, 1, value_len, stdout) != value_len || (isatty(1) && putchar('\n') == EOF) || fflush(stdout)) {
+	if (fwrite(value, 1, value_len, stdout) != value_len ||
+	    (isatty(1) && putchar('\n') == EOF) || fflush(stdout)) {
 		fprintf(stderr, "farkv: writing the value: %s\n", strerror(errno));
 		return EXIT_UNAVAILABLE;
 	}
@@ -130,12 +132,13 @@ static void print_stat(const struct farkv_mn_stats *s)
 	printf("  device         %s%s\n", s->device, s->is_softnic ? " (software NIC)" : "");
 	printf("  incarnation    %016llx\n", (unsigned long long)s->incarnation);
 	printf("  region         %llu bytes\n", (unsigned long long)s->region_bytes);
-	printf("  units          %llu of %llu handed out (64 KiB each)\n", (unsigned long long)s->units_used,
-	       (unsigned long long)s->units_total);
+	printf("  units          %llu of %llu handed out (64 KiB each)\n",
+	       (unsigned long long)s->units_used, (unsigned long long)s->units_total);
 	printf("  items          %lld\n", (long long)s->items);
 	printf("  commits        %llu\n", (unsigned long long)s->commits);
 	printf("  sessions       %llu ever\n", (unsigned long long)s->sessions);
-	printf("  epoch          %llu (safe %llu)\n", (unsigned long long)s->epoch, (unsigned long long)s->safe_epoch);
+	printf("  epoch          %llu (safe %llu)\n", (unsigned long long)s->epoch,
+	       (unsigned long long)s->safe_epoch);
 	printf("  index          %llu segments of 4 KiB\n", (unsigned long long)s->index_segments);
 	printf("  inline         up to %u bytes\n", s->max_inline);
 }
@@ -144,13 +147,15 @@ static json_t *stat_as_json(const struct farkv_mn_stats *s)
 {
 	double per_key = s->items > 0 ? (double)s->index_segments * 4096 / (double)s->items : 0;
 
-	return json_pack("{s:i, s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:f}", "mn", (int)s->mn_id,
-			 "device", s->device, "softnic", (int)s->is_softnic, "incarnation", (json_int_t)s->incarnation,
-			 "region_bytes", (json_int_t)s->region_bytes, "units_total", (json_int_t)s->units_total,
-			 "units_used", (json_int_t)s->units_used, "items", (json_int_t)s->items, "commits",
-			 (json_int_t)s->commits, "sessions", (json_int_t)s->sessions, "epoch", (json_int_t)s->epoch,
-			 "safe_epoch", (json_int_t)s->safe_epoch, "index_segments", (json_int_t)s->index_segments,
-			 "max_inline", (int)s->max_inline, "index_bytes_per_key", per_key);
+	return json_pack(
+		"{s:i, s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:f}", "mn",
+		(int)s->mn_id, "device", s->device, "softnic", (int)s->is_softnic, "incarnation",
+		(json_int_t)s->incarnation, "region_bytes", (json_int_t)s->region_bytes,
+		"units_total", (json_int_t)s->units_total, "units_used", (json_int_t)s->units_used,
+		"items", (json_int_t)s->items, "commits", (json_int_t)s->commits, "sessions",
+		(json_int_t)s->sessions, "epoch", (json_int_t)s->epoch, "safe_epoch",
+		(json_int_t)s->safe_epoch, "index_segments", (json_int_t)s->index_segments,
+		"max_inline", (int)s->max_inline, "index_bytes_per_key", per_key);
 }
 
 static int run_stat(struct farkv_session *session, char **words)
@@ -187,9 +192,11 @@ static int fsck_files(int count, char **paths)
 			status = EXIT_UNAVAILABLE;
 			continue;
 		}
-		printf("%s: %llu segments, %llu keys, %llu bytes, %llu FORWARDs and %llu DEAD tails owed, %llu problems\n", paths[i],
-		       (unsigned long long)r.segments, (unsigned long long)r.keys, (unsigned long long)r.bytes,
-		       (unsigned long long)r.followed, (unsigned long long)r.dead_tails, (unsigned long long)r.problems);
+		printf("%s: %llu segments, %llu keys, %llu bytes, %llu FORWARDs and %llu DEAD "
+		       "tails owed, %llu problems\n",
+		       paths[i], (unsigned long long)r.segments, (unsigned long long)r.keys,
+		       (unsigned long long)r.bytes, (unsigned long long)r.followed,
+		       (unsigned long long)r.dead_tails, (unsigned long long)r.problems);
 		if (r.problems > 0 && status == EXIT_DONE)
 			status = EXIT_NO;
 	}
@@ -197,20 +204,22 @@ static int fsck_files(int count, char **paths)
 }
 
 static const struct command commands[] = {
-	{ "get", "KEY", "write the value to standard output", 1, run_get },
-	{ "put", "KEY VALUE", "insert or replace", 2, run_put },
-	{ "insert", "KEY VALUE", "only if the key is absent", 2, run_insert },
-	{ "update", "KEY VALUE", "only if the key is present", 2, run_update },
-	{ "del", "KEY", "delete", 1, run_delete },
-	{ "stat", "", "what the memory nodes hold", 0, run_stat },
+	{"get", "KEY", "write the value to standard output", 1, run_get},
+	{"put", "KEY VALUE", "insert or replace", 2, run_put},
+	{"insert", "KEY VALUE", "only if the key is absent", 2, run_insert},
+	{"update", "KEY VALUE", "only if the key is present", 2, run_update},
+	{"del", "KEY", "delete", 1, run_delete},
+	{"stat", "", "what the memory nodes hold", 0, run_stat},
 };
 
 static void print_help(void)
 {
 	fputs(usage_head, stdout);
 	for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
-		printf("  %-7s %-10s %s\n", commands[i].name, commands[i].arguments, commands[i].help);
-	printf("  %-7s %-10s %s\n", "fsck", "FILE...", "check region files, with no client at work");
+		printf("  %-7s %-10s %s\n", commands[i].name, commands[i].arguments,
+		       commands[i].help);
+	printf("  %-7s %-10s %s\n", "fsck", "FILE...",
+	       "check region files, with no client at work");
 	fputs(usage_options, stdout);
 }
 
@@ -238,12 +247,17 @@ static bool parse_number(const char *text, long low, long high, long *number)
 static int parse_options(int argc, char **argv, struct farkv_options *options)
 {
 	static const struct option longs[] = {
-		{ "cluster", required_argument, NULL, 'c' },    { "memcached", required_argument, NULL, 'm' },
-		{ "device", required_argument, NULL, 'd' },     { "gid-index", required_argument, NULL, 'g' },
-		{ "timeout-ms", required_argument, NULL, 't' }, { "secret-file", required_argument, NULL, 's' },
-		{ "verbose", no_argument, NULL, 'v' },          { "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },             { "version", no_argument, NULL, 'V' },
-		{ NULL, 0, NULL, 0 },
+		{"cluster", required_argument, NULL, 'c'},
+		{"memcached", required_argument, NULL, 'm'},
+		{"device", required_argument, NULL, 'd'},
+		{"gid-index", required_argument, NULL, 'g'},
+		{"timeout-ms", required_argument, NULL, 't'},
+		{"secret-file", required_argument, NULL, 's'},
+		{"verbose", no_argument, NULL, 'v'},
+		{"json", no_argument, NULL, 'j'},
+		{"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'V'},
+		{NULL, 0, NULL, 0},
 	};
 	long number;
 	int letter;
@@ -251,25 +265,46 @@ static int parse_options(int argc, char **argv, struct farkv_options *options)
 	/* '+': options end at the command, so that keys and values may begin with a dash. */
 	while ((letter = getopt_long(argc, argv, "+c:m:d:g:t:s:vjhV", longs, NULL)) != -1) {
 		switch (letter) {
-		case 'c': options->cluster = optarg; break;
-		case 'm': options->memcached = optarg; break;
-		case 'd': options->device = optarg; break;
-		case 's': options->secret_file = optarg; break;
+		case 'c':
+			options->cluster = optarg;
+			break;
+		case 'm':
+			options->memcached = optarg;
+			break;
+		case 'd':
+			options->device = optarg;
+			break;
+		case 's':
+			options->secret_file = optarg;
+			break;
 		case 'g':
 			if (!parse_number(optarg, -1, 65535, &number))
-				return 1 + usage("--gid-index \"%s\": a number from -1 to 65535 is wanted", optarg);
+				return 1 + usage("--gid-index \"%s\": a number from -1 to 65535 is "
+						 "wanted",
+						 optarg);
 			options->gid_index = (int)number;
 			break;
 		case 't':
 			if (!parse_number(optarg, 1, 3600000, &number))
-				return 1 + usage("--timeout-ms \"%s\": a number from 1 to 3600000 is wanted", optarg);
+				return 1 + usage("--timeout-ms \"%s\": a number from 1 to 3600000 "
+						 "is wanted",
+						 optarg);
 			options->open_timeout_ms = options->op_timeout_ms = (uint32_t)number;
 			break;
-		case 'v': options->log_level += options->log_level < FARKV_LOG_DEBUG; break;
-		case 'j': stat_json = true; break;
-		case 'h': print_help(); return 1 + EXIT_DONE;
-		case 'V': printf("farkv %s\n", farkv_version()); return 1 + EXIT_DONE;
-		default: return 1 + usage("%s", "unknown option, or one that lacks its argument");
+		case 'v':
+			options->log_level += options->log_level < FARKV_LOG_DEBUG;
+			break;
+		case 'j':
+			stat_json = true;
+			break;
+		case 'h':
+			print_help();
+			return 1 + EXIT_DONE;
+		case 'V':
+			printf("farkv %s\n", farkv_version());
+			return 1 + EXIT_DONE;
+		default:
+			return 1 + usage("%s", "unknown option, or one that lacks its argument");
 		}
 	}
 	return 0;

@@ -14,7 +14,8 @@ struct fsck_report {
 	uint64_t problems; /* each has been printed to stderr, up to 20 of them */
 };
 
-/* 0, or -errno: the file cannot be read, or is no region (said on stderr). The file is only read. */
+/* 0, or -errno: the file cannot be read, or is no region (said on stderr). The file is only read.
+ */
 int fsck_region(const char *path, struct fsck_report *report);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Completion queues and channels. Completions of a process's own work requests, and of messages it has taken, stand in a
- * ring of its own; peers only raise `pending` and wake a channel.
+ * Completion queues and channels. Completions of a process's own work requests, and of messages it
+ * has taken, stand in a ring of its own; peers only raise `pending` and wake a channel.
  *
- * Arming: req_notify stores `armed`; whoever adds a completion takes the arm (exchange to 0) and wakes. A completion that
- * came before the arm does not wake: poll again after arming.
+ * Arming: req_notify stores `armed`; whoever adds a completion takes the arm (exchange to 0) and
+ * wakes. A completion that came before the arm does not wake: poll again after arming.
  */
 #include "fabric/softnic/device.h"
 
@@ -59,7 +59,8 @@ int soft_destroy_channel(struct ibv_comp_channel *ibv)
 	return 0;
 }
 
-struct ibv_cq *soft_create_cq(struct ibv_context *ibv, int cqe, void *cq_context, struct ibv_comp_channel *channel, int vector)
+struct ibv_cq *soft_create_cq(struct ibv_context *ibv, int cqe, void *cq_context,
+			      struct ibv_comp_channel *channel, int vector)
 {
 	struct soft_context *context = context_of(ibv);
 	struct soft_cq *cq;
@@ -86,7 +87,11 @@ struct ibv_cq *soft_create_cq(struct ibv_context *ibv, int cqe, void *cq_context
 		errno = ENOMEM;
 		return NULL;
 	}
-	cq->ibv = (struct ibv_cq){ .context = ibv, .channel = channel, .cq_context = cq_context, .handle = index, .cqe = cqe };
+	cq->ibv = (struct ibv_cq){.context = ibv,
+				  .channel = channel,
+				  .cq_context = cq_context,
+				  .handle = index,
+				  .cqe = cqe};
 	pthread_mutex_init(&cq->ibv.mutex, NULL);
 	pthread_cond_init(&cq->ibv.cond, NULL);
 	cq->index = index;
@@ -122,7 +127,8 @@ int soft_destroy_cq(struct ibv_cq *ibv)
 	return 0;
 }
 
-void cq_push(struct soft_cq *cq, const struct ibv_wc *wc, struct soft_qp *qp, uint64_t sequence, bool solicited)
+void cq_push(struct soft_cq *cq, const struct ibv_wc *wc, struct soft_qp *qp, uint64_t sequence,
+	     bool solicited)
 {
 	struct soft_context *context = context_of(cq->ibv.context);
 	uint32_t armed;
@@ -133,7 +139,8 @@ void cq_push(struct soft_cq *cq, const struct ibv_wc *wc, struct soft_qp *qp, ui
 		overrun = !cq->overrun;
 		cq->overrun = true;
 	} else {
-		cq->ring[cq->head % cq->capacity] = (struct cq_entry){ .wc = *wc, .qp = qp, .sequence = sequence };
+		cq->ring[cq->head % cq->capacity] =
+			(struct cq_entry){.wc = *wc, .qp = qp, .sequence = sequence};
 		atomic_store_explicit(&cq->tail_head, ++cq->head, memory_order_release);
 	}
 	lock_give(&cq->lock);
@@ -179,11 +186,13 @@ int soft_poll_cq(struct ibv_cq *ibv, int count, struct ibv_wc *wc)
 
 		wc[taken++] = entry->wc;
 		if (entry->qp)
-			atomic_store_explicit(&entry->qp->freed, entry->sequence + 1, memory_order_release);
+			atomic_store_explicit(&entry->qp->freed, entry->sequence + 1,
+					      memory_order_release);
 	}
 	lock_give(&cq->lock);
 	if (taken > 0)
-		atomic_fetch_add_explicit(&context_of(ibv->context)->counters.cqes_polled, (uint64_t)taken, memory_order_relaxed);
+		atomic_fetch_add_explicit(&context_of(ibv->context)->counters.cqes_polled,
+					  (uint64_t)taken, memory_order_relaxed);
 	return taken;
 }
 

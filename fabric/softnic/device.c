@@ -14,8 +14,10 @@
 #include <unistd.h>
 
 /* verbs.h wraps some names in macros of its own. */
-static struct ibv_device soft_device = { .node_type = IBV_NODE_CA, .transport_type = IBV_TRANSPORT_IB, .name = "soft0",
-					 .dev_name = "soft0" };
+static struct ibv_device soft_device = {.node_type = IBV_NODE_CA,
+					.transport_type = IBV_TRANSPORT_IB,
+					.name = "soft0",
+					.dev_name = "soft0"};
 
 static int soft_init(void)
 {
@@ -53,7 +55,9 @@ static uint32_t inline_limit(void)
 	if (!text)
 		return SOFTNIC_INLINE_MAX;
 	value = strtol(text, &end, 10);
-	return end != text && !*end && value >= 0 && value <= SOFTNIC_INLINE_MAX ? (uint32_t)value : SOFTNIC_INLINE_MAX;
+	return end != text && !*end && value >= 0 && value <= SOFTNIC_INLINE_MAX
+		       ? (uint32_t)value
+		       : SOFTNIC_INLINE_MAX;
 }
 
 static struct ibv_context *soft_open_device(struct ibv_device *device)
@@ -136,9 +140,16 @@ static int soft_query_port(struct ibv_context *ibv, uint8_t port, struct ibv_por
 	(void)ibv;
 	if (port != 1)
 		return EINVAL;
-	*attr = (struct ibv_port_attr){ .state = IBV_PORT_ACTIVE, .max_mtu = IBV_MTU_4096, .active_mtu = IBV_MTU_4096,
-					.gid_tbl_len = 1, .pkey_tbl_len = 1, .max_msg_sz = UINT32_C(1) << 31, .active_width = 1,
-					.active_speed = 1, .phys_state = 5, .link_layer = IBV_LINK_LAYER_ETHERNET };
+	*attr = (struct ibv_port_attr){.state = IBV_PORT_ACTIVE,
+				       .max_mtu = IBV_MTU_4096,
+				       .active_mtu = IBV_MTU_4096,
+				       .gid_tbl_len = 1,
+				       .pkey_tbl_len = 1,
+				       .max_msg_sz = UINT32_C(1) << 31,
+				       .active_width = 1,
+				       .active_speed = 1,
+				       .phys_state = 5,
+				       .link_layer = IBV_LINK_LAYER_ETHERNET};
 	return 0;
 }
 
@@ -155,7 +166,8 @@ static int soft_query_gid(struct ibv_context *ibv, uint8_t port, int index, unio
 	return 0;
 }
 
-static int soft_query_gid_entry(struct ibv_context *ibv, uint32_t port, uint32_t index, struct ibv_gid_entry *entry)
+static int soft_query_gid_entry(struct ibv_context *ibv, uint32_t port, uint32_t index,
+				struct ibv_gid_entry *entry)
 {
 	memset(entry, 0, sizeof *entry);
 	if (port != 1 || index != 0)

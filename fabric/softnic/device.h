@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The objects of one context, as the owner's process has them. The libibverbs struct is the first member of each.
+ * The objects of one context, as the owner's process has them. The libibverbs struct is the first
+ * member of each.
  */
 #ifndef FARKV_SOFTNIC_DEVICE_H
 #define FARKV_SOFTNIC_DEVICE_H
@@ -36,7 +37,8 @@ struct soft_context {
 	struct soft_channel *channels[SOFTNIC_CHANNELS];
 	struct soft_srq *srqs[SOFTNIC_RQS - SOFTNIC_QPS];
 	struct {
-		_Atomic uint64_t read, write, cas, faa, send, write_with_imm, doorbells, cqes_generated, cqes_polled, inline_writes;
+		_Atomic uint64_t read, write, cas, faa, send, write_with_imm, doorbells,
+			cqes_generated, cqes_polled, inline_writes;
 	} counters;
 };
 
@@ -60,7 +62,7 @@ struct soft_channel {
 
 struct cq_entry {
 	struct ibv_wc wc;
-	struct soft_qp *qp;  /* whose send queue place it frees; NULL: a receive */
+	struct soft_qp *qp; /* whose send queue place it frees; NULL: a receive */
 	uint64_t sequence;
 };
 
@@ -122,13 +124,15 @@ struct soft_qp {
 /* cq.c */
 struct ibv_comp_channel *soft_create_channel(struct ibv_context *context);
 int soft_destroy_channel(struct ibv_comp_channel *channel);
-struct ibv_cq *soft_create_cq(struct ibv_context *context, int cqe, void *cq_context, struct ibv_comp_channel *channel, int vector);
+struct ibv_cq *soft_create_cq(struct ibv_context *context, int cqe, void *cq_context,
+			      struct ibv_comp_channel *channel, int vector);
 int soft_destroy_cq(struct ibv_cq *cq);
 int soft_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc);
 int soft_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 int soft_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context);
 void soft_ack_cq_events(struct ibv_cq *cq, unsigned int events);
-void cq_push(struct soft_cq *cq, const struct ibv_wc *wc, struct soft_qp *qp, uint64_t sequence, bool solicited);
+void cq_push(struct soft_cq *cq, const struct ibv_wc *wc, struct soft_qp *qp, uint64_t sequence,
+	     bool solicited);
 void cq_forget(struct soft_cq *cq, const struct soft_qp *qp);
 
 /* recv.c */
@@ -138,14 +142,17 @@ struct ibv_srq *soft_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *att
 int soft_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask);
 int soft_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr);
 int soft_destroy_srq(struct ibv_srq *srq);
-int recv_queue_init(struct soft_context *context, struct recv_queue *queue, uint32_t rq, uint32_t capacity);
+int recv_queue_init(struct soft_context *context, struct recv_queue *queue, uint32_t rq,
+		    uint32_t capacity);
 void recv_queue_free(struct recv_queue *queue);
 void recv_queue_reset(struct soft_context *context, struct recv_queue *queue);
 /* Takes messages that have come for receive queues of this CQ. */
 void recv_drain(struct soft_cq *cq);
 void recv_flush(struct soft_qp *qp);
-/* Puts a message into the peer's receive queue. 0, or IBV_WC_RNR_RETRY_EXC_ERR, IBV_WC_REM_INV_REQ_ERR. */
-enum ibv_wc_status recv_send(struct soft_qp *qp, const struct ibv_send_wr *wr, const struct ibv_sge *sges, uint32_t bytes);
+/* Puts a message into the peer's receive queue. 0, or IBV_WC_RNR_RETRY_EXC_ERR,
+ * IBV_WC_REM_INV_REQ_ERR. */
+enum ibv_wc_status recv_send(struct soft_qp *qp, const struct ibv_send_wr *wr,
+			     const struct ibv_sge *sges, uint32_t bytes);
 void shared_rq_init(struct shared_context *shared, uint32_t rq);
 
 /* memory.c */
@@ -153,12 +160,14 @@ struct ibv_mr *soft_reg_mr(struct ibv_pd *pd, void *address, size_t length, int 
 int soft_dereg_mr(struct ibv_mr *mr);
 bool memory_covers(const struct shared_mr *mr, uint64_t address, uint64_t bytes);
 /* Whether a local piece may be used. */
-enum ibv_wc_status memory_check_local(struct soft_context *context, uint32_t pd, const struct ibv_sge *sge, bool write);
+enum ibv_wc_status memory_check_local(struct soft_context *context, uint32_t pd,
+				      const struct ibv_sge *sge, bool write);
 
 /* qp.c */
 struct ibv_qp *soft_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 int soft_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
-int soft_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init);
+int soft_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+		  struct ibv_qp_init_attr *init);
 int soft_destroy_qp(struct ibv_qp *qp);
 
 /* execute.c */

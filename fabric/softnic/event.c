@@ -18,7 +18,9 @@ static bool fill(struct soft_context *context, uint64_t record, struct ibv_async
 	event->event_type = (enum ibv_event_type)(record >> 32);
 	switch (event->event_type) {
 	case IBV_EVENT_CQ_ERR:
-		event->element.cq = object < SOFTNIC_CQS && context->cqs[object] ? &context->cqs[object]->ibv : NULL;
+		event->element.cq = object < SOFTNIC_CQS && context->cqs[object]
+					    ? &context->cqs[object]->ibv
+					    : NULL;
 		return event->element.cq != NULL;
 	case IBV_EVENT_SRQ_ERR:
 	case IBV_EVENT_SRQ_LIMIT_REACHED:
@@ -53,5 +55,6 @@ int soft_get_async_event(struct ibv_context *ibv, struct ibv_async_event *event)
 
 void soft_ack_async_event(struct ibv_async_event *event)
 {
-	(void)event; /* destruction does not wait for events: they name objects by index, and gone ones are skipped */
+	(void)event; /* destruction does not wait for events: they name objects by index, and gone
+			ones are skipped */
 }

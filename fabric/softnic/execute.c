@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The engine: a post executes its work requests at once, in order, on the peer's pages. So a work request is complete before
- * the next begins, which is stronger than RC promises; the adversary that takes the promise at its word comes later.
+ * The engine: a post executes its work requests at once, in order, on the peer's pages. So a work
+ * request is complete before the next begins, which is stronger than RC promises; the adversary
+ * that takes the promise at its word comes later.
  *
- * Words of 8 bytes, where both sides are aligned, are moved whole. Payload is ordered by fences: a WRITE is visible
- * before whatever follows it, and a READ sees what was visible when it began.
+ * Words of 8 bytes, where both sides are aligned, are moved whole. Payload is ordered by fences: a
+ * WRITE is visible before whatever follows it, and a READ sees what was visible when it began.
  *
- * The first failing work request completes with its error, signaled or not; the queue pair goes to ERR, and what follows is flushed.
+ * The first failing work request completes with its error, signaled or not; the queue pair goes to
+ * ERR, and what follows is flushed.
  */
 #include "fabric/softnic/device.h"
 
@@ -18,14 +20,17 @@ static void bump(_Atomic uint64_t *counter)
 	atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
 }
 
-/* dst and src do not overlap in what farkv does; where they do, memmove's order is as good as any. */
+/* dst and src do not overlap in what farkv does; where they do, memmove's order is as good as any.
+ */
 static void move(uint8_t *to, const uint8_t *from, uint32_t bytes)
 {
 	if ((((uintptr_t)to | (uintptr_t)from) & 7) == 0) {
 		for (; bytes >= 8; bytes -= 8, to += 8, from += 8)
-			atomic_store_explicit((_Atomic uint64_t *)to,
-					      atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)from, memory_order_relaxed),
-					      memory_order_relaxed);
+			atomic_store_explicit(
+				(_Atomic uint64_t *)to,
+				atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)from,
+						     memory_order_relaxed),
+				memory_order_relaxed);
 	}
 	if (bytes > 0)
 		memmove(to, from, bytes);
@@ -57,7 +62,8 @@ static enum ibv_wc_status check_local(struct soft_qp *qp, const struct ibv_send_
 		enum ibv_wc_status status = IBV_WC_SUCCESS;
 
 		if (wr->sg_list[i].length > 0)
-			status = memory_check_local(qp->context, qp->shared->pd, &wr->sg_list[i], write);
+			status = memory_check_local(qp->context, qp->shared->pd, &wr->sg_list[i],
+						    write);
 		if (status)
 			return status;
 	}
@@ -72,19 +78,22 @@ static uint32_t remote_right(enum ibv_wr_opcode opcode)
 }
 
 /* Where the peer's bytes are here; NULL with the status. */
-static uint8_t *remote_bytes(struct soft_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes, enum ibv_wc_status *status)
+static uint8_t *remote_bytes(struct soft_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes,
+			     enum ibv_wc_status *status)
 {
 	bool atomic = is_atomic(wr->opcode);
 	uint64_t address = atomic ? wr->wr.atomic.remote_addr : wr->wr.rdma.remote_addr;
-	uint32_t key = atomic ? wr->wr.atomic.rkey : wr->wr.rdma.rkey, right = remote_right(wr->opcode);
+	uint32_t key = atomic ? wr->wr.atomic.rkey : wr->wr.rdma.rkey,
+		 right = remote_right(wr->opcode);
 	const struct shared_mr *mr = &qp->peer->shared->mrs[key & (SOFTNIC_MRS - 1)];
 	uint8_t *mapped;
 
 	*status = IBV_WC_REM_ACCESS_ERR;
 	if (!(atomic_load_explicit(&qp->peer_qp->access, memory_order_relaxed) & right))
 		return NULL;
-	if (key == 0 || atomic_load_explicit(&mr->key, memory_order_acquire) != key || mr->pd != qp->peer_qp->pd ||
-	    !(mr->access & right) || !memory_covers(mr, address, bytes))
+	if (key == 0 || atomic_load_explicit(&mr->key, memory_order_acquire) != key ||
+	    mr->pd != qp->peer_qp->pd || !(mr->access & right) ||
+	    !memory_covers(mr, address, bytes))
 		return NULL;
 	*status = IBV_WC_REM_INV_REQ_ERR;
 	if (atomic && address % 8 != 0)
@@ -146,7 +155,8 @@ static enum ibv_wc_status perform(struct soft_qp *qp, const struct ibv_send_wr *
 		atomic_thread_fence(memory_order_release);
 		gather(remote, wr);
 		atomic_thread_fence(memory_order_release);
-		return wr->opcode == IBV_WR_RDMA_WRITE ? IBV_WC_SUCCESS : recv_send(qp, wr, wr->sg_list, bytes);
+		return wr->opcode == IBV_WR_RDMA_WRITE ? IBV_WC_SUCCESS
+						       : recv_send(qp, wr, wr->sg_list, bytes);
 	default:
 		do_atomic(remote, wr);
 		return IBV_WC_SUCCESS;
@@ -164,15 +174,18 @@ static bool peer_in_service(struct soft_qp *qp)
 	if (!qp->peer || !peer_alive(qp->peer))
 		return false;
 	state = atomic_load(&qp->peer_qp->state);
-	return (state == IBV_QPS_RTR || state == IBV_QPS_RTS) && atomic_load(&qp->peer_qp->dest) == qp->ibv.qp_num;
+	return (state == IBV_QPS_RTR || state == IBV_QPS_RTS) &&
+	       atomic_load(&qp->peer_qp->dest) == qp->ibv.qp_num;
 }
 
 /* A responder that refuses goes to ERR as well, and its owner hears of it. */
 static void fail_peer(struct soft_qp *qp, enum ibv_wc_status status)
 {
-	enum ibv_event_type type = status == IBV_WC_REM_ACCESS_ERR ? IBV_EVENT_QP_ACCESS_ERR : IBV_EVENT_QP_REQ_ERR;
+	enum ibv_event_type type =
+		status == IBV_WC_REM_ACCESS_ERR ? IBV_EVENT_QP_ACCESS_ERR : IBV_EVENT_QP_REQ_ERR;
 
-	if (status != IBV_WC_REM_ACCESS_ERR && status != IBV_WC_REM_INV_REQ_ERR && status != IBV_WC_REM_OP_ERR)
+	if (status != IBV_WC_REM_ACCESS_ERR && status != IBV_WC_REM_INV_REQ_ERR &&
+	    status != IBV_WC_REM_OP_ERR)
 		return;
 	if (atomic_exchange(&qp->peer_qp->state, IBV_QPS_ERR) != IBV_QPS_ERR)
 		event_raise(qp->peer, type, qpn_index(atomic_load(&qp->shared->dest)));
@@ -200,19 +213,28 @@ static enum ibv_wc_status execute(struct soft_qp *qp, const struct ibv_send_wr *
 static enum ibv_wc_opcode completion_opcode(enum ibv_wr_opcode opcode)
 {
 	switch (opcode) {
-	case IBV_WR_RDMA_READ: return IBV_WC_RDMA_READ;
-	case IBV_WR_ATOMIC_CMP_AND_SWP: return IBV_WC_COMP_SWAP;
-	case IBV_WR_ATOMIC_FETCH_AND_ADD: return IBV_WC_FETCH_ADD;
+	case IBV_WR_RDMA_READ:
+		return IBV_WC_RDMA_READ;
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+		return IBV_WC_COMP_SWAP;
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		return IBV_WC_FETCH_ADD;
 	case IBV_WR_SEND:
-	case IBV_WR_SEND_WITH_IMM: return IBV_WC_SEND;
-	default: return IBV_WC_RDMA_WRITE;
+	case IBV_WR_SEND_WITH_IMM:
+		return IBV_WC_SEND;
+	default:
+		return IBV_WC_RDMA_WRITE;
 	}
 }
 
-static void complete(struct soft_qp *qp, const struct ibv_send_wr *wr, enum ibv_wc_status status, uint64_t sequence)
+static void complete(struct soft_qp *qp, const struct ibv_send_wr *wr, enum ibv_wc_status status,
+		     uint64_t sequence)
 {
-	struct ibv_wc wc = { .wr_id = wr->wr_id, .status = status, .opcode = completion_opcode(wr->opcode),
-			     .qp_num = qp->ibv.qp_num, .byte_len = total_bytes(wr) };
+	struct ibv_wc wc = {.wr_id = wr->wr_id,
+			    .status = status,
+			    .opcode = completion_opcode(wr->opcode),
+			    .qp_num = qp->ibv.qp_num,
+			    .byte_len = total_bytes(wr)};
 
 	if (status == IBV_WC_SUCCESS && !(wr->send_flags & IBV_SEND_SIGNALED) && !qp->signal_all)
 		return;
@@ -222,16 +244,26 @@ static void complete(struct soft_qp *qp, const struct ibv_send_wr *wr, enum ibv_
 static void count(struct soft_context *context, const struct ibv_send_wr *wr)
 {
 	switch (wr->opcode) {
-	case IBV_WR_RDMA_READ: bump(&context->counters.read); break;
+	case IBV_WR_RDMA_READ:
+		bump(&context->counters.read);
+		break;
 	case IBV_WR_RDMA_WRITE:
 		bump(&context->counters.write);
 		if (wr->send_flags & IBV_SEND_INLINE)
 			bump(&context->counters.inline_writes);
 		break;
-	case IBV_WR_RDMA_WRITE_WITH_IMM: bump(&context->counters.write_with_imm); break;
-	case IBV_WR_ATOMIC_CMP_AND_SWP: bump(&context->counters.cas); break;
-	case IBV_WR_ATOMIC_FETCH_AND_ADD: bump(&context->counters.faa); break;
-	default: bump(&context->counters.send); break;
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+		bump(&context->counters.write_with_imm);
+		break;
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+		bump(&context->counters.cas);
+		break;
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		bump(&context->counters.faa);
+		break;
+	default:
+		bump(&context->counters.send);
+		break;
 	}
 }
 
@@ -242,9 +274,12 @@ static int check_request(const struct soft_qp *qp, const struct ibv_send_wr *wr)
 	if (wr->opcode > IBV_WR_ATOMIC_FETCH_AND_ADD)
 		return EINVAL;
 	if ((wr->send_flags & IBV_SEND_INLINE) &&
-	    (total_bytes(wr) > qp->inline_max || wr->opcode == IBV_WR_RDMA_READ || is_atomic(wr->opcode)))
+	    (total_bytes(wr) > qp->inline_max || wr->opcode == IBV_WR_RDMA_READ ||
+	     is_atomic(wr->opcode)))
 		return EINVAL;
-	return qp->posted - atomic_load_explicit(&qp->freed, memory_order_acquire) >= qp->sq_depth ? ENOMEM : 0;
+	return qp->posted - atomic_load_explicit(&qp->freed, memory_order_acquire) >= qp->sq_depth
+		       ? ENOMEM
+		       : 0;
 }
 
 int soft_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad)

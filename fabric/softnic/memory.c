@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory regions. A region that peers may touch must be memory that they can map: shared mappings of files are exported as
- * they are, private and anonymous pages are moved into a memfd at the same address. A region without remote access
- * stays where it is: only its owner's process touches it.
+ * Memory regions. A region that peers may touch must be memory that they can map: shared mappings
+ * of files are exported as they are, private and anonymous pages are moved into a memfd at the same
+ * address. A region without remote access stays where it is: only its owner's process touches it.
  */
 #include "fabric/softnic/device.h"
 
@@ -14,7 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { REMOTE = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC, FDS_MAX = 4096, KEY_SHIFT = 10 };
+enum {
+	REMOTE = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
+	FDS_MAX = 4096,
+	KEY_SHIFT = 10
+};
 
 struct mapping {
 	uint64_t low, high, offset;
@@ -35,10 +39,12 @@ static bool find_mapping(uint64_t address, struct mapping *mapping)
 		unsigned long long low, high, offset;
 		int at = 0;
 
-		if (sscanf(line, "%llx-%llx %7s %llx %*s %lu %n", &low, &high, mapping->permissions, &offset, &mapping->inode, &at) < 5 ||
+		if (sscanf(line, "%llx-%llx %7s %llx %*s %lu %n", &low, &high, mapping->permissions,
+			   &offset, &mapping->inode, &at) < 5 ||
 		    address < low || address >= high)
 			continue;
-		*mapping = (struct mapping){ .low = low, .high = high, .offset = offset, .inode = mapping->inode };
+		*mapping = (struct mapping){
+			.low = low, .high = high, .offset = offset, .inode = mapping->inode};
 		sscanf(line, "%*s %7s", mapping->permissions);
 		line[strcspn(line, "\n")] = '\0';
 		snprintf(mapping->path, sizeof mapping->path, "%.255s", line + at);
@@ -59,7 +65,8 @@ static int find_fd(unsigned long inode, struct stat *stat)
 }
 
 /* Fills in how peers reach the pages. */
-static int export_shared(struct shared_mr *mr, uint64_t address, uint64_t length, const struct mapping *mapping)
+static int export_shared(struct shared_mr *mr, uint64_t address, uint64_t length,
+			 const struct mapping *mapping)
 {
 	struct stat stat_buffer;
 
@@ -96,7 +103,8 @@ static int move_pages(uint64_t address, uint64_t length, int *fd)
 		return errno;
 	memcpy(copy, (void *)(uintptr_t)low, bytes);
 	munmap(copy, bytes);
-	if (mmap((void *)(uintptr_t)low, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, *fd, 0) == MAP_FAILED)
+	if (mmap((void *)(uintptr_t)low, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, *fd,
+		 0) == MAP_FAILED)
 		error = errno;
 	return error;
 }
@@ -110,7 +118,8 @@ static int make_remote(struct soft_mr *own, struct shared_mr *mr, uint64_t addre
 		return EFAULT;
 	if (mapping.permissions[0] != 'r' || mapping.permissions[1] != 'w')
 		return EFAULT;
-	if (mapping.permissions[3] == 's' && mapping.inode != 0 && export_shared(mr, address, length, &mapping) == 0)
+	if (mapping.permissions[3] == 's' && mapping.inode != 0 &&
+	    export_shared(mr, address, length, &mapping) == 0)
 		return 0;
 	error = move_pages(address, length, &own->fd);
 	if (!error && !find_mapping(address, &mapping))
@@ -141,12 +150,15 @@ struct ibv_mr *soft_reg_mr(struct ibv_pd *pd, void *address, size_t length, int 
 		return NULL;
 	own->fd = -1;
 	if (length == 0 || (uint64_t)(uintptr_t)address + length < length ||
-	    ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) && !(access & IBV_ACCESS_LOCAL_WRITE)))
+	    ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) &&
+	     !(access & IBV_ACCESS_LOCAL_WRITE)))
 		error = EINVAL;
 	else if (!readable(address, length))
 		error = EFAULT;
 	pthread_mutex_lock(&context->mutex);
-	for (index = 1; !error && index < SOFTNIC_MRS && atomic_load(&context->shared->mrs[index].key) != 0; index++)
+	for (index = 1;
+	     !error && index < SOFTNIC_MRS && atomic_load(&context->shared->mrs[index].key) != 0;
+	     index++)
 		;
 	if (!error && index == SOFTNIC_MRS)
 		error = ENOMEM;
@@ -163,9 +175,13 @@ struct ibv_mr *soft_reg_mr(struct ibv_pd *pd, void *address, size_t length, int 
 	}
 	if (!error) {
 		own->index = index;
-		own->ibv = (struct ibv_mr){ .context = pd->context, .pd = pd, .addr = address, .length = length,
-					    .handle = index };
-		/* A key is an index and a generation that differs from the last one of that place. */
+		own->ibv = (struct ibv_mr){.context = pd->context,
+					   .pd = pd,
+					   .addr = address,
+					   .length = length,
+					   .handle = index};
+		/* A key is an index and a generation that differs from the last one of that place.
+		 */
 		own->ibv.lkey = own->ibv.rkey = (++context->next_key << KEY_SHIFT) | index;
 		atomic_store(&mr->key, own->ibv.rkey);
 		((struct soft_pd *)pd)->users++;
@@ -185,7 +201,8 @@ int soft_dereg_mr(struct ibv_mr *ibv)
 	struct soft_mr *own = (struct soft_mr *)ibv;
 	struct soft_context *context = context_of(ibv->context);
 
-	atomic_store(&context->shared->mrs[own->index].key, UINT32_MAX); /* nobody may begin, and the place is not free yet */
+	atomic_store(&context->shared->mrs[own->index].key,
+		     UINT32_MAX); /* nobody may begin, and the place is not free yet */
 	peer_wait_all(context->shared);
 	atomic_store(&context->shared->mrs[own->index].key, 0);
 	((struct soft_pd *)ibv->pd)->users--;
@@ -198,15 +215,18 @@ int soft_dereg_mr(struct ibv_mr *ibv)
 bool memory_covers(const struct shared_mr *mr, uint64_t address, uint64_t bytes)
 {
 	/* Differences, not sums: those would wrap. */
-	return address >= mr->address && bytes <= mr->length && address - mr->address <= mr->length - bytes;
+	return address >= mr->address && bytes <= mr->length &&
+	       address - mr->address <= mr->length - bytes;
 }
 
-enum ibv_wc_status memory_check_local(struct soft_context *context, uint32_t pd, const struct ibv_sge *sge, bool write)
+enum ibv_wc_status memory_check_local(struct soft_context *context, uint32_t pd,
+				      const struct ibv_sge *sge, bool write)
 {
 	const struct shared_mr *mr = &context->shared->mrs[sge->lkey & ((1u << KEY_SHIFT) - 1)];
 
-	if (atomic_load_explicit(&mr->key, memory_order_acquire) != sge->lkey || mr->pd != pd || sge->lkey == 0 ||
-	    !memory_covers(mr, sge->addr, sge->length))
+	if (atomic_load_explicit(&mr->key, memory_order_acquire) != sge->lkey || mr->pd != pd ||
+	    sge->lkey == 0 || !memory_covers(mr, sge->addr, sge->length))
 		return IBV_WC_LOC_PROT_ERR;
-	return write && !(mr->access & IBV_ACCESS_LOCAL_WRITE) ? IBV_WC_LOC_ACCESS_ERR : IBV_WC_SUCCESS;
+	return write && !(mr->access & IBV_ACCESS_LOCAL_WRITE) ? IBV_WC_LOC_ACCESS_ERR
+							       : IBV_WC_SUCCESS;
 }

@@ -17,7 +17,14 @@
 #include <unistd.h>
 
 #define MAGIC UINT64_C(0x43494e54464f5331)
-enum { VERSION = 1, PATH_BYTES = 256, WATCH_PAUSE_MS = 1000, MARK_WAIT_MS = 2000, SPINS = 1000, CLAIM_TURNS = 100 };
+enum {
+	VERSION = 1,
+	PATH_BYTES = 256,
+	WATCH_PAUSE_MS = 1000,
+	MARK_WAIT_MS = 2000,
+	SPINS = 1000,
+	CLAIM_TURNS = 100
+};
 
 /* Peers of this process, one per slot; replaced when a slot has been taken by somebody else. */
 static struct peer *_Atomic peers[SOFTNIC_SLOTS];
@@ -26,7 +33,7 @@ static pthread_mutex_t peers_mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static pthread_t watcher;
 static bool watcher_runs;
 static int watcher_wake = -1; /* an eventfd: there is a new peer to watch */
-static struct peer *retired; /* contexts closed by this process */
+static struct peer *retired;  /* contexts closed by this process */
 
 static void directory(char path[PATH_BYTES])
 {
@@ -56,21 +63,22 @@ static void channel_name(char path[PATH_BYTES], uint32_t slot, uint32_t channel)
 
 static bool lock_file(int fd)
 {
-	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
 
 	return fcntl(fd, F_SETLK, &lock) == 0;
 }
 
 static struct shared_context *map_file(int fd)
 {
-	void *map = mmap(NULL, sizeof(struct shared_context), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	void *map = mmap(NULL, sizeof(struct shared_context), PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_NORESERVE, fd, 0);
 
 	return map == MAP_FAILED ? NULL : map;
 }
 
 static void pause_ns(long ns)
 {
-	nanosleep(&(struct timespec){ .tv_nsec = ns }, NULL);
+	nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
 }
 
 void peer_wait_executing(struct shared_context *shared, uint32_t qp_index)
@@ -87,7 +95,8 @@ void peer_wait_executing(struct shared_context *shared, uint32_t qp_index)
 			sched_yield();
 		else
 			pause_ns(1000000);
-		if (turn > SPINS + MARK_WAIT_MS && kill(initiator->shared->pid, 0) != 0 && errno == ESRCH)
+		if (turn > SPINS + MARK_WAIT_MS && kill(initiator->shared->pid, 0) != 0 &&
+		    errno == ESRCH)
 			return;
 	}
 }
@@ -111,7 +120,8 @@ static void remove_files(uint32_t slot)
 	unlink(path);
 	directory(path);
 	if (!getenv("SOFTNIC_DIR"))
-		rmdir(path); /* only when it is empty; a directory that was given stays its giver's */
+		rmdir(path); /* only when it is empty; a directory that was given stays its giver's
+			      */
 }
 
 /* The owner's lock is free: it is dead. Takes everything of it out of service. */
@@ -122,7 +132,8 @@ static void bury(struct shared_context *shared, uint32_t slot)
 	remove_files(slot);
 }
 
-/* Looks at one slot's file. 1: free for us, locked, *fd open; 0: taken by a living one; -1: errno. */
+/* Looks at one slot's file. 1: free for us, locked, *fd open; 0: taken by a living one; -1: errno.
+ */
 static int try_slot(uint32_t slot, int *fd)
 {
 	char path[PATH_BYTES];
@@ -130,7 +141,8 @@ static int try_slot(uint32_t slot, int *fd)
 	struct stat named, opened;
 	struct peer *known = atomic_load(&peers[slot]);
 
-	/* A process's own locks never conflict, and closing its file would drop them: own slots are known. */
+	/* A process's own locks never conflict, and closing its file would drop them: own slots are
+	 * known. */
 	if (known && known->own)
 		return 0;
 	file_name(path, slot);
@@ -214,9 +226,9 @@ static void *watch(void *arg)
 			if (!peer || peer->own || peer->pidfd < 0 || !peer_alive(peer))
 				continue;
 			slots[count] = slot;
-			fds[count++] = (struct pollfd){ .fd = peer->pidfd, .events = POLLIN };
+			fds[count++] = (struct pollfd){.fd = peer->pidfd, .events = POLLIN};
 		}
-		fds[count] = (struct pollfd){ .fd = watcher_wake, .events = POLLIN };
+		fds[count] = (struct pollfd){.fd = watcher_wake, .events = POLLIN};
 		if (poll(fds, count + 1, WATCH_PAUSE_MS) <= 0)
 			continue;
 		if (fds[count].revents)
@@ -248,7 +260,8 @@ static void start_watcher(void)
 
 static void forget_in_child(void)
 {
-	/* The child has no watcher, and its parent's contexts are not its own: the parent's locks did not come along. */
+	/* The child has no watcher, and its parent's contexts are not its own: the parent's locks
+	 * did not come along. */
 	watcher_runs = false;
 	for (uint32_t slot = 0; slot < SOFTNIC_SLOTS; slot++)
 		atomic_store(&peers[slot], NULL);
@@ -271,8 +284,9 @@ static struct peer *new_peer(struct shared_context *shared, uint32_t slot, bool 
 }
 
 /*
- * Buries all that are dead. Before a slot is claimed: burying looks for initiators in other slots' files, and one of them
- * could be the one just claimed, empty yet, and closing it would drop our lock.
+ * Buries all that are dead. Before a slot is claimed: burying looks for initiators in other slots'
+ * files, and one of them could be the one just claimed, empty yet, and closing it would drop our
+ * lock.
  */
 static void sweep(void)
 {
@@ -337,7 +351,8 @@ struct shared_context *peer_claim(uint32_t *slot, int *lock_fd)
 	struct shared_context *shared;
 
 	pthread_mutex_lock(&peers_mutex);
-	/* The last one to leave removes the directory, perhaps between our making it and our using it. */
+	/* The last one to leave removes the directory, perhaps between our making it and our using
+	 * it. */
 	for (unsigned turn = 0; turn < CLAIM_TURNS; turn++) {
 		shared = claim_locked(slot, lock_fd);
 		if (shared || errno != ENOENT)
@@ -355,7 +370,8 @@ void peer_release(struct shared_context *shared, uint32_t slot, int lock_fd)
 	atomic_store(&shared->dead, 1);
 	peer_wait_all(shared);
 	pthread_mutex_lock(&peers_mutex);
-	/* The struct stays, and the page with `dead`: somebody in this process may be looking at them. */
+	/* The struct stays, and the page with `dead`: somebody in this process may be looking at
+	 * them. */
 	peer = atomic_exchange(&peers[slot], NULL);
 	peer->next_retired = retired;
 	retired = peer;
@@ -423,13 +439,15 @@ static int open_mr_file(struct peer *peer, const struct shared_mr *mr)
 	struct stat stat;
 	int fd = mr->path[0] ? open(mr->path, O_RDWR | O_CLOEXEC) : -1;
 
-	if (fd >= 0 && fstat(fd, &stat) == 0 && stat.st_dev == mr->device && stat.st_ino == mr->inode)
+	if (fd >= 0 && fstat(fd, &stat) == 0 && stat.st_dev == mr->device &&
+	    stat.st_ino == mr->inode)
 		return fd;
 	if (fd >= 0)
 		close(fd);
 	snprintf(path, sizeof path, "/proc/%d/fd/%d", peer->shared->pid, mr->fd);
 	fd = mr->fd >= 0 ? open(path, O_RDWR | O_CLOEXEC) : -1;
-	if (fd >= 0 && fstat(fd, &stat) == 0 && stat.st_dev == mr->device && stat.st_ino == mr->inode)
+	if (fd >= 0 && fstat(fd, &stat) == 0 && stat.st_dev == mr->device &&
+	    stat.st_ino == mr->inode)
 		return fd;
 	if (fd >= 0)
 		close(fd);
@@ -457,7 +475,8 @@ static struct mapped_mr *map_mr(struct peer *peer, uint32_t index, uint32_t key)
 		if (fstat(fd, &stat) == 0 && stat.st_blksize > 2 << 20)
 			lead = mr->file_offset % (uint64_t)stat.st_blksize;
 		mapped->map_bytes = lead + mr->length;
-		mapped->map = mmap(NULL, mapped->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)(mr->file_offset - lead));
+		mapped->map = mmap(NULL, mapped->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+				   (off_t)(mr->file_offset - lead));
 		close(fd);
 		if (mapped->map != MAP_FAILED) {
 			madvise(mapped->map, mapped->map_bytes, MADV_DONTFORK);
@@ -478,7 +497,8 @@ uint8_t *peer_map_mr(struct peer *peer, uint32_t index, uint32_t key)
 	pthread_mutex_lock(&peer->mutex);
 	mapped = atomic_load(&peer->mrs[index]);
 	if (!mapped || mapped->key != key) {
-		/* What was there is of an earlier registration; others may still read through it, so it stays mapped. */
+		/* What was there is of an earlier registration; others may still read through it,
+		 * so it stays mapped. */
 		mapped = map_mr(peer, index, key);
 		if (mapped)
 			atomic_store_explicit(&peer->mrs[index], mapped, memory_order_release);
@@ -499,8 +519,10 @@ void peer_wake(struct peer *peer, uint32_t channel, uint64_t record)
 		}
 		pthread_mutex_unlock(&peer->mutex);
 	}
-	/* A full FIFO holds thousands of events that nobody has fetched; a missing one, a channel that is gone. */
-	if (peer->channels[channel] >= 0 && write(peer->channels[channel], &record, sizeof record) < 0)
+	/* A full FIFO holds thousands of events that nobody has fetched; a missing one, a channel
+	 * that is gone. */
+	if (peer->channels[channel] >= 0 &&
+	    write(peer->channels[channel], &record, sizeof record) < 0)
 		return;
 }
 

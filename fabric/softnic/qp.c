@@ -19,8 +19,9 @@ struct ibv_qp *soft_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
-	if (!attr->send_cq || !attr->recv_cq || cap->max_send_wr > SOFTNIC_WR_MAX || cap->max_recv_wr > SOFTNIC_WR_MAX ||
-	    cap->max_send_sge > SOFTNIC_SGE_MAX || cap->max_recv_sge > SOFTNIC_SGE_MAX || cap->max_inline_data > context->inline_max) {
+	if (!attr->send_cq || !attr->recv_cq || cap->max_send_wr > SOFTNIC_WR_MAX ||
+	    cap->max_recv_wr > SOFTNIC_WR_MAX || cap->max_send_sge > SOFTNIC_SGE_MAX ||
+	    cap->max_recv_sge > SOFTNIC_SGE_MAX || cap->max_inline_data > context->inline_max) {
 		errno = EINVAL;
 		return NULL;
 	}
@@ -33,16 +34,24 @@ struct ibv_qp *soft_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	if (index < SOFTNIC_QPS)
 		atomic_store(&context->qps[index], qp);
 	pthread_mutex_unlock(&context->mutex);
-	if (index == SOFTNIC_QPS || recv_queue_init(context, &qp->queue, index, attr->srq ? 0 : cap->max_recv_wr)) {
+	if (index == SOFTNIC_QPS ||
+	    recv_queue_init(context, &qp->queue, index, attr->srq ? 0 : cap->max_recv_wr)) {
 		if (index < SOFTNIC_QPS)
 			atomic_store(&context->qps[index], NULL);
 		free(qp);
 		errno = ENOMEM;
 		return NULL;
 	}
-	qp->ibv = (struct ibv_qp){ .context = pd->context, .qp_context = attr->qp_context, .pd = pd, .send_cq = attr->send_cq,
-				   .recv_cq = attr->recv_cq, .srq = attr->srq, .handle = index, .state = IBV_QPS_RESET,
-				   .qp_type = IBV_QPT_RC, .qp_num = context->slot << SOFTNIC_QP_BITS | index };
+	qp->ibv = (struct ibv_qp){.context = pd->context,
+				  .qp_context = attr->qp_context,
+				  .pd = pd,
+				  .send_cq = attr->send_cq,
+				  .recv_cq = attr->recv_cq,
+				  .srq = attr->srq,
+				  .handle = index,
+				  .state = IBV_QPS_RESET,
+				  .qp_type = IBV_QPT_RC,
+				  .qp_num = context->slot << SOFTNIC_QP_BITS | index};
 	qp->context = context;
 	qp->index = index;
 	qp->send_cq = (struct soft_cq *)attr->send_cq;
@@ -74,9 +83,11 @@ static bool attributes_ok(const struct soft_qp *qp, const struct ibv_qp_attr *at
 		return false;
 	if ((mask & IBV_QP_PKEY_INDEX) && attr->pkey_index != 0)
 		return false;
-	if ((mask & IBV_QP_AV) && (!attr->ah_attr.is_global || attr->ah_attr.grh.sgid_index != 0 || attr->ah_attr.port_num != 1))
+	if ((mask & IBV_QP_AV) && (!attr->ah_attr.is_global || attr->ah_attr.grh.sgid_index != 0 ||
+				   attr->ah_attr.port_num != 1))
 		return false;
-	if ((mask & IBV_QP_PATH_MTU) && (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > IBV_MTU_4096))
+	if ((mask & IBV_QP_PATH_MTU) &&
+	    (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > IBV_MTU_4096))
 		return false;
 	if ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) && attr->max_dest_rd_atomic > SOFTNIC_RD_ATOMIC_MAX)
 		return false;
@@ -84,9 +95,11 @@ static bool attributes_ok(const struct soft_qp *qp, const struct ibv_qp_attr *at
 		return false;
 	if ((mask & IBV_QP_TIMEOUT) && attr->timeout > 31)
 		return false;
-	if (((mask & IBV_QP_RETRY_CNT) && attr->retry_cnt > 7) || ((mask & IBV_QP_RNR_RETRY) && attr->rnr_retry > 7))
+	if (((mask & IBV_QP_RETRY_CNT) && attr->retry_cnt > 7) ||
+	    ((mask & IBV_QP_RNR_RETRY) && attr->rnr_retry > 7))
 		return false;
-	return !(mask & IBV_QP_CUR_STATE) || (uint32_t)attr->cur_qp_state == atomic_load(&qp->shared->state);
+	return !(mask & IBV_QP_CUR_STATE) ||
+	       (uint32_t)attr->cur_qp_state == atomic_load(&qp->shared->state);
 }
 
 /* The attributes that a transition of an RC queue pair must carry; 0 = not a legal transition. */
@@ -99,10 +112,11 @@ static int required(uint32_t from, uint32_t to)
 	if (from == IBV_QPS_INIT && to == IBV_QPS_INIT)
 		return IBV_QP_STATE;
 	if (from == IBV_QPS_INIT && to == IBV_QPS_RTR)
-		return IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-		       IBV_QP_MIN_RNR_TIMER;
+		return IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+		       IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 	if (from == IBV_QPS_RTR && to == IBV_QPS_RTS)
-		return IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+		return IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+		       IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
 	if (from == IBV_QPS_RTS && to == IBV_QPS_RTS)
 		return IBV_QP_STATE;
 	return 0;
@@ -149,7 +163,8 @@ static void leave_service(struct soft_qp *qp, uint32_t to)
 {
 	bool was_error = atomic_exchange(&qp->shared->state, to) == IBV_QPS_ERR;
 
-	/* Towards us: nothing executes after this. From us: post_send holds the lock while it executes. */
+	/* Towards us: nothing executes after this. From us: post_send holds the lock while it
+	 * executes. */
 	peer_wait_executing(qp->context->shared, qp->index);
 	if (to == IBV_QPS_ERR) {
 		recv_flush(qp);
@@ -189,7 +204,8 @@ int soft_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	return 0;
 }
 
-int soft_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
+int soft_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
+		  struct ibv_qp_init_attr *init)
 {
 	struct soft_qp *qp = (struct soft_qp *)ibv;
 
@@ -197,8 +213,13 @@ int soft_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask, struct
 	*attr = qp->attr;
 	attr->qp_state = attr->cur_qp_state = (enum ibv_qp_state)atomic_load(&qp->shared->state);
 	attr->cap = qp->cap;
-	*init = (struct ibv_qp_init_attr){ .qp_context = ibv->qp_context, .send_cq = ibv->send_cq, .recv_cq = ibv->recv_cq,
-					   .srq = ibv->srq, .cap = qp->cap, .qp_type = IBV_QPT_RC, .sq_sig_all = qp->signal_all };
+	*init = (struct ibv_qp_init_attr){.qp_context = ibv->qp_context,
+					  .send_cq = ibv->send_cq,
+					  .recv_cq = ibv->recv_cq,
+					  .srq = ibv->srq,
+					  .cap = qp->cap,
+					  .qp_type = IBV_QPT_RC,
+					  .sq_sig_all = qp->signal_all};
 	return 0;
 }
 

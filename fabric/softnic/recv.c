@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Receiving. A sender puts its message into the peer's inbox (shared memory, robust lock), no more of them than receives have
- * been posted, and wakes the peer's channel. The owner takes messages when it polls: payload into the posted buffers, a
- * completion into the receive CQ. So a receiver's buffers need not be shared, and no sender waits for the receiver's threads.
+ * Receiving. A sender puts its message into the peer's inbox (shared memory, robust lock), no more
+ * of them than receives have been posted, and wakes the peer's channel. The owner takes messages
+ * when it polls: payload into the posted buffers, a completion into the receive CQ. So a receiver's
+ * buffers need not be shared, and no sender waits for the receiver's threads.
  */
 #include "fabric/softnic/device.h"
 
@@ -11,10 +12,12 @@
 #include <string.h>
 #include <time.h>
 
-/* RNR timer codes of the InfiniBand specification are 10 us to 655 ms; here every retry waits this long. */
+/* RNR timer codes of the InfiniBand specification are 10 us to 655 ms; here every retry waits this
+ * long. */
 enum { RNR_PAUSE_NS = 500000, RNR_ROUNDS = 7, RNR_INFINITE = 7, RNR_INFINITE_ROUNDS = 2000 };
 
-int recv_queue_init(struct soft_context *context, struct recv_queue *queue, uint32_t rq, uint32_t capacity)
+int recv_queue_init(struct soft_context *context, struct recv_queue *queue, uint32_t rq,
+		    uint32_t capacity)
 {
 	queue->rq = rq;
 	queue->capacity = capacity;
@@ -49,13 +52,15 @@ void recv_queue_reset(struct soft_context *context, struct recv_queue *queue)
 	pthread_mutex_unlock(&rq->lock);
 }
 
-static int post(struct soft_context *context, struct recv_queue *queue, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+static int post(struct soft_context *context, struct recv_queue *queue, struct ibv_recv_wr *wr,
+		struct ibv_recv_wr **bad)
 {
 	int error = 0;
 
 	lock_take(&queue->lock);
 	for (; wr && !error; wr = wr->next) {
-		struct recv_request *request = &queue->ring[queue->head % (queue->capacity ? queue->capacity : 1)];
+		struct recv_request *request =
+			&queue->ring[queue->head % (queue->capacity ? queue->capacity : 1)];
 
 		if (wr->num_sge > SOFTNIC_SGE_MAX || wr->num_sge < 0)
 			error = EINVAL;
@@ -102,7 +107,8 @@ struct ibv_srq *soft_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *att
 	struct soft_srq *srq;
 	uint32_t index = 0;
 
-	if (attr->attr.max_wr < 1 || attr->attr.max_wr > SOFTNIC_WR_MAX || attr->attr.max_sge > SOFTNIC_SGE_MAX) {
+	if (attr->attr.max_wr < 1 || attr->attr.max_wr > SOFTNIC_WR_MAX ||
+	    attr->attr.max_sge > SOFTNIC_SGE_MAX) {
 		errno = EINVAL;
 		return NULL;
 	}
@@ -115,12 +121,16 @@ struct ibv_srq *soft_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *att
 	if (index < SOFTNIC_RQS - SOFTNIC_QPS)
 		context->srqs[index] = srq;
 	pthread_mutex_unlock(&context->mutex);
-	if (index == SOFTNIC_RQS - SOFTNIC_QPS || recv_queue_init(context, &srq->queue, SOFTNIC_QPS + index, attr->attr.max_wr)) {
+	if (index == SOFTNIC_RQS - SOFTNIC_QPS ||
+	    recv_queue_init(context, &srq->queue, SOFTNIC_QPS + index, attr->attr.max_wr)) {
 		free(srq);
 		errno = ENOMEM;
 		return NULL;
 	}
-	srq->ibv = (struct ibv_srq){ .context = pd->context, .srq_context = attr->srq_context, .pd = pd, .handle = index };
+	srq->ibv = (struct ibv_srq){.context = pd->context,
+				    .srq_context = attr->srq_context,
+				    .pd = pd,
+				    .handle = index};
 	((struct soft_pd *)pd)->users++;
 	return &srq->ibv;
 }
@@ -143,7 +153,8 @@ int soft_query_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr)
 {
 	struct soft_srq *srq = (struct soft_srq *)ibv;
 
-	*attr = (struct ibv_srq_attr){ .max_wr = srq->queue.capacity, .max_sge = SOFTNIC_SGE_MAX, .srq_limit = srq->limit };
+	*attr = (struct ibv_srq_attr){
+		.max_wr = srq->queue.capacity, .max_sge = SOFTNIC_SGE_MAX, .srq_limit = srq->limit};
 	return 0;
 }
 
@@ -164,14 +175,17 @@ int soft_destroy_srq(struct ibv_srq *ibv)
 }
 
 /* Payload into the pieces of a receive. */
-static enum ibv_wc_status scatter(struct soft_qp *qp, const struct recv_request *request, const struct shared_message *message)
+static enum ibv_wc_status scatter(struct soft_qp *qp, const struct recv_request *request,
+				  const struct shared_message *message)
 {
 	uint32_t done = 0;
 
 	for (uint32_t i = 0; i < request->sge_count && done < message->bytes; i++) {
 		const struct ibv_sge *sge = &request->sges[i];
-		uint32_t bytes = message->bytes - done < sge->length ? message->bytes - done : sge->length;
-		enum ibv_wc_status status = memory_check_local(qp->context, qp->shared->pd, sge, true);
+		uint32_t bytes =
+			message->bytes - done < sge->length ? message->bytes - done : sge->length;
+		enum ibv_wc_status status =
+			memory_check_local(qp->context, qp->shared->pd, sge, true);
 
 		if (status)
 			return status;
@@ -181,16 +195,20 @@ static enum ibv_wc_status scatter(struct soft_qp *qp, const struct recv_request 
 	return done == message->bytes ? IBV_WC_SUCCESS : IBV_WC_LOC_LEN_ERR;
 }
 
-static void complete(struct soft_context *context, const struct recv_request *request, const struct shared_message *message)
+static void complete(struct soft_context *context, const struct recv_request *request,
+		     const struct shared_message *message)
 {
 	struct soft_qp *qp = atomic_load(&context->qps[message->qp % SOFTNIC_QPS]);
-	struct ibv_wc wc = { .wr_id = request->wr_id, .opcode = IBV_WC_RECV, .byte_len = message->bytes,
-			     .src_qp = message->source };
+	struct ibv_wc wc = {.wr_id = request->wr_id,
+			    .opcode = IBV_WC_RECV,
+			    .byte_len = message->bytes,
+			    .src_qp = message->source};
 
 	if (!qp || atomic_load(&qp->shared->state) == IBV_QPS_ERR)
 		return; /* its queue pair has gone meanwhile: so has the message */
 	wc.qp_num = qp->ibv.qp_num;
-	if (message->opcode == IBV_WR_SEND_WITH_IMM || message->opcode == IBV_WR_RDMA_WRITE_WITH_IMM) {
+	if (message->opcode == IBV_WR_SEND_WITH_IMM ||
+	    message->opcode == IBV_WR_RDMA_WRITE_WITH_IMM) {
 		wc.wc_flags = IBV_WC_WITH_IMM;
 		wc.imm_data = message->imm;
 	}
@@ -201,7 +219,8 @@ static void complete(struct soft_context *context, const struct recv_request *re
 	cq_push(qp->recv_cq, &wc, NULL, 0, message->solicited);
 }
 
-static void drain_queue(struct soft_context *context, struct recv_queue *queue, struct soft_srq *srq)
+static void drain_queue(struct soft_context *context, struct recv_queue *queue,
+			struct soft_srq *srq)
 {
 	struct shared_rq *rq = &context->shared->rqs[queue->rq];
 	uint32_t left = 0;
@@ -210,7 +229,8 @@ static void drain_queue(struct soft_context *context, struct recv_queue *queue, 
 	while (atomic_load(&rq->popped) < atomic_load(&rq->pushed) && queue->tail < queue->head) {
 		uint64_t at = atomic_load(&rq->popped);
 
-		complete(context, &queue->ring[queue->tail % queue->capacity], &rq->inbox[at % SOFTNIC_INBOX]);
+		complete(context, &queue->ring[queue->tail % queue->capacity],
+			 &rq->inbox[at % SOFTNIC_INBOX]);
 		queue->tail++;
 		atomic_store(&rq->popped, at + 1);
 	}
@@ -247,16 +267,19 @@ void recv_flush(struct soft_qp *qp)
 		return;
 	lock_take(&qp->queue.lock);
 	while (qp->queue.tail < qp->queue.head) {
-		struct ibv_wc wc = { .wr_id = qp->queue.ring[qp->queue.tail++ % qp->queue.capacity].wr_id,
-				     .status = IBV_WC_WR_FLUSH_ERR, .opcode = IBV_WC_RECV, .qp_num = qp->ibv.qp_num };
+		struct ibv_wc wc = {
+			.wr_id = qp->queue.ring[qp->queue.tail++ % qp->queue.capacity].wr_id,
+			.status = IBV_WC_WR_FLUSH_ERR,
+			.opcode = IBV_WC_RECV,
+			.qp_num = qp->ibv.qp_num};
 
 		cq_push(qp->recv_cq, &wc, NULL, 0, true);
 	}
 	lock_give(&qp->queue.lock);
 }
 
-static bool put(struct shared_rq *rq, struct soft_qp *qp, const struct ibv_send_wr *wr, const struct ibv_sge *sges,
-		uint32_t bytes)
+static bool put(struct shared_rq *rq, struct soft_qp *qp, const struct ibv_send_wr *wr,
+		const struct ibv_sge *sges, uint32_t bytes)
 {
 	uint64_t at;
 	struct shared_message *message;
@@ -275,7 +298,8 @@ static bool put(struct shared_rq *rq, struct soft_qp *qp, const struct ibv_send_
 		message->source = qp->ibv.qp_num;
 		message->solicited = (wr->send_flags & IBV_SEND_SOLICITED) != 0;
 		for (int i = 0; message->bytes && i < wr->num_sge; i++) {
-			memcpy(message->data + done, (void *)(uintptr_t)sges[i].addr, sges[i].length);
+			memcpy(message->data + done, (void *)(uintptr_t)sges[i].addr,
+			       sges[i].length);
 			done += sges[i].length;
 		}
 		atomic_store(&rq->pushed, at + 1);
@@ -284,12 +308,14 @@ static bool put(struct shared_rq *rq, struct soft_qp *qp, const struct ibv_send_
 	return room;
 }
 
-enum ibv_wc_status recv_send(struct soft_qp *qp, const struct ibv_send_wr *wr, const struct ibv_sge *sges, uint32_t bytes)
+enum ibv_wc_status recv_send(struct soft_qp *qp, const struct ibv_send_wr *wr,
+			     const struct ibv_sge *sges, uint32_t bytes)
 {
 	struct shared_context *shared = qp->peer->shared;
 	struct shared_rq *rq = &shared->rqs[qp->peer_qp->rq];
 	struct shared_cq *cq = &shared->cqs[qp->peer_qp->recv_cq];
-	uint32_t rounds = qp->attr.rnr_retry == RNR_INFINITE ? RNR_INFINITE_ROUNDS : qp->attr.rnr_retry;
+	uint32_t rounds =
+		qp->attr.rnr_retry == RNR_INFINITE ? RNR_INFINITE_ROUNDS : qp->attr.rnr_retry;
 	uint32_t armed;
 
 	if (bytes > SOFTNIC_MESSAGE_MAX && wr->opcode != IBV_WR_RDMA_WRITE_WITH_IMM)
@@ -297,11 +323,12 @@ enum ibv_wc_status recv_send(struct soft_qp *qp, const struct ibv_send_wr *wr, c
 	for (uint32_t round = 0; !put(rq, qp, wr, sges, bytes); round++) {
 		if (round >= rounds || !peer_alive(qp->peer))
 			return IBV_WC_RNR_RETRY_EXC_ERR;
-		nanosleep(&(struct timespec){ .tv_nsec = RNR_PAUSE_NS }, NULL);
+		nanosleep(&(struct timespec){.tv_nsec = RNR_PAUSE_NS}, NULL);
 	}
 	atomic_store(&cq->pending, 1);
 	armed = atomic_load(&cq->armed);
-	if (armed && (armed == 1 || (wr->send_flags & IBV_SEND_SOLICITED)) && atomic_exchange(&cq->armed, 0) && cq->channel)
+	if (armed && (armed == 1 || (wr->send_flags & IBV_SEND_SOLICITED)) &&
+	    atomic_exchange(&cq->armed, 0) && cq->channel)
 		peer_wake(qp->peer, cq->channel - 1, qp->peer_qp->recv_cq);
 	return IBV_WC_SUCCESS;
 }

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the contexts of one host share: one file each, in one directory, mapped by its owner and by every peer.
+ * What the contexts of one host share: one file each, in one directory, mapped by its owner and by
+ * every peer.
  *
- * Life and death. The owner holds a POSIX lock on its file, which the kernel drops when the process ends, however it ends.
- * Whoever can take that lock knows that the owner is dead, sets `dead`, waits until nobody executes on the owner's memory,
- * and unlinks the file. Mappings that peers still hold stay valid.
+ * Life and death. The owner holds a POSIX lock on its file, which the kernel drops when the process
+ * ends, however it ends. Whoever can take that lock knows that the owner is dead, sets `dead`,
+ * waits until nobody executes on the owner's memory, and unlinks the file. Mappings that peers
+ * still hold stay valid.
  *
- * Executing marks. An initiator sets `executing` of its own queue pair (seq_cst), then looks at its peer's state, touches the
- * peer's memory, and clears the mark. Whoever takes a queue pair out of service (ERR, RESET, destruction, deregistration,
- * death) first stores that (seq_cst), then waits until the marks of the initiators are clear. One of the two sees the
- * other, so nothing touches memory after the wait. A stopped initiator delays it, a dead one does not.
+ * Executing marks. An initiator sets `executing` of its own queue pair (seq_cst), then looks at its
+ * peer's state, touches the peer's memory, and clears the mark. Whoever takes a queue pair out of
+ * service (ERR, RESET, destruction, deregistration, death) first stores that (seq_cst), then waits
+ * until the marks of the initiators are clear. One of the two sees the other, so nothing touches
+ * memory after the wait. A stopped initiator delays it, a dead one does not.
  *
- * Receive queues take messages under a robust lock; the message is complete before `pushed` grows, so that an
- * owner who dies while holding the lock leaves nothing half-done.
+ * Receive queues take messages under a robust lock; the message is complete before `pushed` grows,
+ * so that an owner who dies while holding the lock leaves nothing half-done.
  */
 #ifndef FARKV_SOFTNIC_SHARED_H
 #define FARKV_SOFTNIC_SHARED_H
@@ -25,13 +28,13 @@
 #include <stdint.h>
 
 enum {
-	SOFTNIC_SLOTS = 1024,     /* contexts on one host */
-	SOFTNIC_QPS = 4096,       /* per context */
+	SOFTNIC_SLOTS = 1024, /* contexts on one host */
+	SOFTNIC_QPS = 4096,   /* per context */
 	SOFTNIC_MRS = 1024,
 	SOFTNIC_CQS = 1024,
 	SOFTNIC_RQS = 4096 + 64, /* one per queue pair, and SRQs */
 	SOFTNIC_CHANNELS = 64,
-	SOFTNIC_INBOX = 64,       /* messages that have not been taken from a receive queue */
+	SOFTNIC_INBOX = 64,	    /* messages that have not been taken from a receive queue */
 	SOFTNIC_MESSAGE_MAX = 4096, /* bytes of a SEND */
 	SOFTNIC_QP_BITS = 12,
 	SOFTNIC_INLINE_MAX = 512,
@@ -42,9 +45,9 @@ enum {
 };
 
 struct shared_qp {
-	_Atomic uint32_t state;     /* enum ibv_qp_state */
+	_Atomic uint32_t state;	    /* enum ibv_qp_state */
 	_Atomic uint32_t executing; /* see above */
-	_Atomic uint32_t dest;      /* queue pair number of the peer */
+	_Atomic uint32_t dest;	    /* queue pair number of the peer */
 	_Atomic uint32_t access;
 	uint32_t pd, rq, recv_cq;
 	uint32_t pad[9];
@@ -62,8 +65,8 @@ struct shared_mr {
 
 struct shared_cq {
 	_Atomic uint32_t pending; /* messages have come for it */
-	_Atomic uint32_t armed;   /* 0 no, 1 any, 2 solicited only */
-	uint32_t channel;         /* + 1; 0 = none */
+	_Atomic uint32_t armed;	  /* 0 no, 1 any, 2 solicited only */
+	uint32_t channel;	  /* + 1; 0 = none */
 	uint32_t pad[13];
 };
 
@@ -115,10 +118,10 @@ struct peer {
 	struct peer *next_retired;
 	struct shared_context *shared;
 	uint32_t slot;
-	bool own;   /* a context of this process */
+	bool own; /* a context of this process */
 	int pidfd;
 	int channels[SOFTNIC_CHANNELS + 1]; /* FIFOs, -1 = not open; the last is for async events */
-	pthread_mutex_t mutex; /* of mrs' mapping and channels' opening */
+	pthread_mutex_t mutex;		    /* of mrs' mapping and channels' opening */
 	struct mapped_mr *_Atomic mrs[SOFTNIC_MRS];
 };
 
@@ -126,7 +129,8 @@ struct peer {
 struct shared_context *peer_claim(uint32_t *slot, int *lock_fd);
 /* Marks the own context dead, waits for marks, and removes its files. */
 void peer_release(struct shared_context *shared, uint32_t slot, int lock_fd);
-/* The context in that slot, mapped; NULL: none. Thread-safe; the same pointer every time until it is dead. */
+/* The context in that slot, mapped; NULL: none. Thread-safe; the same pointer every time until it
+ * is dead. */
 struct peer *peer_find(uint32_t slot);
 /* Bytes of the peer's region mapped here, or NULL. */
 uint8_t *peer_map_mr(struct peer *peer, uint32_t index, uint32_t key);
