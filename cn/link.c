@@ -326,6 +326,8 @@ int link_take_block(struct link *link, unsigned size_class, struct heap_block *b
 		link->dry_ns[size_class] = link->session->now_ns;
 		class->dry_scans = 0;
 	}
+	/* Nothing else is left: look at all units without pause. */
+	link->scan_pause_ns = SCAN_PAUSE_FIRST_NS;
 	start_scan(link, size_class);
 	return -EAGAIN;
 }

@@ -274,7 +274,7 @@ void op_finish(struct op *op, int status)
 bool op_expired(struct op *op)
 {
 	if (op->delivered || op->session->now_ns >= op->deadline_ns) {
-		op_finish(op, FARKV_ETIMEDOUT);
+		op_finish(op, op->starved ? FARKV_ENOSPC : FARKV_ETIMEDOUT);
 		return true;
 	}
 	return false;
@@ -443,13 +443,12 @@ bool op_take_block(struct op *op, void (*again)(struct op *op))
 	if (error) {
 		if (op->link->heap->classes[op->block.size_class].limbo_count > 0)
 			op->session->stats.epoch_waits++;
-		if (op->session->now_ns >= op->deadline_ns && !op->delivered &&
-		    atomic_load(&op->link->node->full))
-			op_finish(op, FARKV_ENOSPC);
-		else if (!op_expired(op))
+		op->starved = atomic_load_explicit(&op->link->node->full, memory_order_relaxed);
+		if (!op_expired(op))
 			wait_unpinned(op);
 		return false;
 	}
+	op->starved = false;
 	block_set_control(op->image, op->control_mine);
 	return true;
 }

@@ -152,6 +152,7 @@ struct op {
 	bool decisive; /* a chain that may change the store has been posted and not been read back
 			*/
 	bool locked, local_lock, lock_wanted;
+	bool starved; /* waits for memory in a region that has no fresh units */
 	bool has_turn; /* at its key, among the session's mutations */
 	bool written;  /* the block's WRITE has been completed */
 	bool used_cache, hold_candidates;
