@@ -209,7 +209,7 @@ struct farkv_request {
 /*
  * Stages one operation; it is posted, with others to the same memory node, in one doorbell by
  * the next farkv_poll, farkv_flush or farkv_wait. Operations in flight at once on one key
- * have no order among them. FARKV_EAGAIN: `depth` reached (done will not be called). EINVAL, EFORK.
+ * have no order among them. FARKV_EAGAIN: `depth` reached, or, with values above some 1900 bytes, 16 of them in flight (done will not be called). EINVAL, EFORK.
  */
 FARKV_API int farkv_submit(struct farkv_session *session, const struct farkv_request *request);
 

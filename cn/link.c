@@ -397,10 +397,13 @@ bool link_stage_deferred(struct link *link, uint32_t room, bool all)
 		head_unit(link);
 	if (link->clear_unit == HEAP_NO_UNIT && heap_reap(link->heap))
 		clear_what_is_ripe(link);
-	while (flow_staged(&link->flow) < room && mend_stage(link))
-		;
-	while (flow_staged(&link->flow) < room && stage_freed(link))
-		;
+	/* In turn: mends hold pins, and free bits give memory back; neither may starve the other.
+	 */
+	for (bool more = true; more && flow_staged(&link->flow) < room;) {
+		more = mend_stage(link);
+		if (flow_staged(&link->flow) < room && stage_freed(link))
+			more = true;
+	}
 	if (link->changes >= COUNTER_CHANGES_MAX || (all && link->changes > 0))
 		stage_counters(link);
 	return flow_staged(&link->flow) > before;
@@ -433,6 +436,7 @@ static void drain(struct link *link)
 	link->down = true;
 	flow_cancel(&link->flow);
 	link->freed_count = 0;
+	link->mends_queued = 0;
 	link->changes = 0;
 	link->unit_header_due = false;
 	while (link->mends_head) {
@@ -441,6 +445,13 @@ static void drain(struct link *link)
 		link->mends_head = mend->next;
 		mend_free(mend);
 	}
+}
+
+void link_pay(struct link *link)
+{
+	while (link->mends_queued + link->freed_count > DEFERRED_CHAIN_MAX &&
+	       link_stage_deferred(link, FLOW_CHAIN_MAX, false))
+		flow_post(&link->flow);
 }
 
 void link_turn(struct link *link, bool quiet, bool idle_work)

@@ -107,8 +107,9 @@ bool lookup_read(struct op *op, bool whole, void (*again)(struct op *op),
 	}
 	into = read_buffer(op, bytes);
 	if (!into) {
+		/* Only a get reads whole blocks: it holds nothing but its pin. */
 		if (!op_expired(op))
-			op_wait(op, again, 0);
+			op_wait_unpinned(op);
 		return false;
 	}
 	if (!op_begin_chain(op, 1, again))

@@ -48,6 +48,7 @@ static void enqueue(struct link *link, struct mend *mend)
 	else
 		link->mends_head = mend;
 	link->mends_tail = mend;
+	link->mends_queued++;
 }
 
 /* An owed CAS of the same slot that has not been posted takes the new one's step too. */
@@ -85,6 +86,7 @@ bool mend_stage(struct link *link)
 	if (!mend || !flow_reserve(&link->flow, 1))
 		return false;
 	link->mends_head = mend->next;
+	link->mends_queued--;
 	if (mend->walking)
 		flow_read(&link->flow, &mend->area[1], 8, mend->at.offset + BLOCK_CONTROL_AT,
 			  FLOW_DEFERRED);

@@ -49,11 +49,12 @@ static void release_large(struct farkv_session *session, uint8_t *buffer)
 		session->large_free_mask |= 1u << (buffer - session->large) / session->large_bytes;
 }
 
+/* For an image. Some are left to gets, which end by themselves: an image may be kept until memory is there. */
 static uint8_t *take_large(struct farkv_session *session)
 {
 	unsigned at;
 
-	if (session->large_free_mask == 0)
+	if ((uint32_t)__builtin_popcount(session->large_free_mask) <= session->large_count / 4)
 		return NULL;
 	at = (unsigned)__builtin_ctz(session->large_free_mask);
 	session->large_free_mask &= session->large_free_mask - 1;
@@ -176,9 +177,10 @@ static void op_first(struct op *op)
 	}
 	if (!take_turn(op))
 		return;
-	if (!op_take_pin(op, op_first))
-		return;
+	/* The pin last: whoever waits for one of the others holds no epoch back. */
 	if (op->request.op != FARKV_GET && !op_take_mend(op, op_first))
+		return;
+	if (!op_take_pin(op, op_first))
 		return;
 	op_start(op);
 }
@@ -419,7 +421,7 @@ bool op_take_name(struct op *op, void (*again)(struct op *op))
  * Memory waits for epochs, and epochs wait for pins: whoever waits for memory drops its pin and all
  * that it has reached, and starts again.
  */
-static void wait_unpinned(struct op *op)
+void op_wait_unpinned(struct op *op)
 {
 	op_drop_pin(op);
 	op->follows = 0;
@@ -445,7 +447,7 @@ bool op_take_block(struct op *op, void (*again)(struct op *op))
 			op->session->stats.epoch_waits++;
 		op->starved = atomic_load_explicit(&op->link->node->full, memory_order_relaxed);
 		if (!op_expired(op))
-			wait_unpinned(op);
+			op_wait_unpinned(op);
 		return false;
 	}
 	op->starved = false;

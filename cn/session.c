@@ -101,6 +101,8 @@ void session_poll(struct farkv_session *session, bool idle_work)
 	 * here. */
 	while (batch == COMPLETIONS_BATCH)
 		taken += batch = take_completions(session);
+	for (uint32_t i = 0; i < session->store->node_count; i++)
+		link_pay(&session->links[i]);
 	wake_waiting(session);
 	scan_deadlines(session);
 	for (uint32_t i = 0; i < session->store->node_count; i++)
@@ -362,6 +364,8 @@ int farkv_poll(struct farkv_session *session)
 {
 	uint32_t delivered;
 
+	if (!session)
+		return FARKV_EINVAL;
 	if (fork_crossed(session->fork_generation))
 		return FARKV_EFORK;
 	session->delivered = 0;
@@ -372,6 +376,8 @@ int farkv_poll(struct farkv_session *session)
 
 int farkv_wait(struct farkv_session *session)
 {
+	if (!session)
+		return FARKV_EINVAL;
 	if (fork_crossed(session->fork_generation))
 		return FARKV_EFORK;
 	while (session->in_flight > 0)

@@ -113,7 +113,8 @@ struct link {
 	uint64_t dry_ns[SIZE_CLASS_COUNT]; /* when scans of a class last began to find nothing */
 
 	struct mend *mends_head, *mends_tail; /* owed, not posted */
-	struct freed *freed;		      /* ring of free bits not posted */
+	uint32_t mends_queued;
+	struct freed *freed; /* ring of free bits not posted */
 	uint32_t freed_head, freed_count, freed_capacity;
 	int64_t items_delta;
 	uint64_t commits_delta;
@@ -152,7 +153,7 @@ struct op {
 	bool decisive; /* a chain that may change the store has been posted and not been read back
 			*/
 	bool locked, local_lock, lock_wanted;
-	bool starved; /* waits for memory in a region that has no fresh units */
+	bool starved;  /* waits for memory in a region that has no fresh units */
 	bool has_turn; /* at its key, among the session's mutations */
 	bool written;  /* the block's WRITE has been completed */
 	bool used_cache, hold_candidates;
@@ -247,6 +248,8 @@ bool op_take_block(struct op *op, void (*again)(struct op *op));
 bool op_take_mend(struct op *op, void (*again)(struct op *op));
 bool op_take_pin(struct op *op, void (*again)(struct op *op));
 void op_drop_pin(struct op *op);
+/* Waits for memory or a buffer: drops the pin and all that was reached, and starts again at a later turn. */
+void op_wait_unpinned(struct op *op);
 bool op_is_protected(const struct op *op);
 uint64_t op_slot_word(const struct op *op, uint64_t offset, uint8_t size_class, uint64_t name);
 void op_cache_put(struct op *op, uint64_t control, uint64_t offset, uint8_t size_class,
@@ -320,6 +323,11 @@ bool link_owes(const struct link *link, bool counters);
  * down when its flow has broken and been drained.
  */
 void link_turn(struct link *link, bool quiet, bool idle_work);
+/*
+ * Ahead of new operations: posts owed work while more of it waits than rides along. Left to what
+ * new chains carry, it would pile up under load, and its pins would hold the epoch back.
+ */
+void link_pay(struct link *link);
 /* The session's number at the node, or 0: asked for. */
 uint32_t link_number(struct link *link);
 /* A block of the class. 0; -EAGAIN it is on its way; -ENOSPC. */

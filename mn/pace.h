@@ -20,7 +20,7 @@ enum {
 	PACE_BUSY_MS = 5,
 	PACE_CALM_MS = 50,
 	PACE_ALONE_MS = 100,
-	PACE_LINGER_MS = 1000, /* busy for so long after the last change */
+	PACE_LINGER_MS = 200, /* busy for so long after the last change */
 };
 
 struct pace {

@@ -210,7 +210,17 @@ static void wake_watcher(void)
 		return; /* it is full: a wake-up is due anyway */
 }
 
-/* Deaths of peers: the pidfds of all of them in one poll. */
+/*
+ * Of a peer without a pidfd, for want of descriptors or of the system call: only ESRCH proves a
+ * death.
+ */
+static bool has_no_process(const struct peer *peer)
+{
+	return peer->pidfd < 0 && kill(peer->shared->pid, 0) != 0 && errno == ESRCH;
+}
+
+/* Deaths of peers: the pidfds of all of them in one poll; a peer without one is asked after once a
+ * second. */
 static void *watch(void *arg)
 {
 	static struct pollfd fds[SOFTNIC_SLOTS + 1];
@@ -223,7 +233,11 @@ static void *watch(void *arg)
 		for (uint32_t slot = 0; slot < SOFTNIC_SLOTS; slot++) {
 			struct peer *peer = atomic_load(&peers[slot]);
 
-			if (!peer || peer->own || peer->pidfd < 0 || !peer_alive(peer))
+			if (!peer || peer->own || !peer_alive(peer))
+				continue;
+			if (has_no_process(peer))
+				atomic_store(&peer->shared->dead, 1);
+			if (peer->pidfd < 0)
 				continue;
 			slots[count] = slot;
 			fds[count++] = (struct pollfd){.fd = peer->pidfd, .events = POLLIN};
@@ -408,8 +422,10 @@ static struct peer *find_locked(uint32_t slot)
 		return NULL;
 	}
 	peer = new_peer(shared, slot, false);
-	if (!peer || peer->pidfd < 0) {
-		atomic_store(&shared->dead, 1); /* its process is gone */
+	if (!peer)
+		return NULL;
+	if (has_no_process(peer)) {
+		atomic_store(&shared->dead, 1);
 		free(peer);
 		return NULL;
 	}

@@ -17,6 +17,7 @@ exits 0 "load"
 
 # All threads, in nanoseconds: the clock's ticks are too coarse.
 busy_ns() { cat /proc/"${mn_pid[1]}"/task/*/schedstat /proc/"${mn_pid[2]}"/task/*/schedstat | awk '{ n += $1 } END { printf "%d\n", n }'; }
+sleep 1 # the load's own beat has died down
 before=$(busy_ns) start=${EPOCHREALTIME/./}
 run "${bench[@]}" --workload c --ops $ops --json "$work/c.json"
 exits 0 "gets"
