@@ -24,7 +24,12 @@ enum {
 	REPORTER_SQ_DEPTH = 16,
 	REPORTER_READ_MAX = 65536,
 	GOODBYE_WAIT_NS = 1000000000,
+	ANSWER_WAIT_NS =
+		100000000, /* the memory node frees our id sooner when its answer can land */
 };
+
+/* wr_id of the one receive; no flow has it (flow.h: id << 48, and ids are small). */
+#define ANSWER_ID UINT64_MAX
 
 #define REPORTER_OF(pointer)                                                                       \
 	((struct reporter *)((char *)(pointer)-offsetof(struct reporter, waiter)))
@@ -93,8 +98,12 @@ static void take_completions(struct reporter *reporter)
 	struct ibv_wc completions[16];
 	int count = ibv_poll_cq(reporter->cq, 16, completions);
 
-	for (int i = 0; i < count; i++)
-		flow_complete(&reporter->flow, &completions[i]);
+	for (int i = 0; i < count; i++) {
+		if (completions[i].wr_id == ANSWER_ID)
+			reporter->answered = true;
+		else
+			flow_complete(&reporter->flow, &completions[i]);
+	}
 }
 
 struct blocking {
@@ -147,17 +156,37 @@ int reporter_read(struct node *node, uint64_t offset, void *into, uint32_t bytes
 	return 0;
 }
 
+/* Room for the answer, behind the message in the page of set-up READs. */
+static bool post_answer_receive(struct reporter *reporter)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)reporter->memory.bytes + MESSAGE_BYTES,
+		.length = MESSAGE_BYTES,
+		.lkey = reporter->memory.mr->lkey,
+	};
+	struct ibv_recv_wr recv = {.wr_id = ANSWER_ID, .sg_list = &sge, .num_sge = 1}, *bad;
+
+	return ibv_post_recv(reporter->qp->ibv, &recv, &bad) == 0;
+}
+
 void reporter_goodbye(struct node *node)
 {
 	struct reporter *reporter = &node->reporter;
 	struct message message = {.kind = MESSAGE_GOODBYE, .words = {node->client_id}};
 	struct blocking blocking = {.done = false};
+	uint64_t until;
 
 	if (!reporter->qp || !flow_reserve(&reporter->flow, 1))
 		return;
+	if (!post_answer_receive(reporter))
+		return;
 	message_encode(&message, reporter->memory.bytes);
 	flow_send(&reporter->flow, reporter->memory.bytes, MESSAGE_BYTES, 0);
-	wait_done(reporter, &blocking, GOODBYE_WAIT_NS);
+	if (!wait_done(reporter, &blocking, GOODBYE_WAIT_NS))
+		return;
+	until = clock_now_ns() + ANSWER_WAIT_NS;
+	while (!reporter->answered && !reporter->flow.broken && clock_now_ns() < until)
+		take_completions(reporter);
 }
 
 /* The oldest pin of all sessions at this node. The list is locked; the pins are read seq_cst

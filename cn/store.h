@@ -37,6 +37,7 @@ struct reporter {
 	uint64_t posted_activation, load_number;
 	uint64_t next_ns; /* when the next report is due */
 	bool in_flight, idling;
+	bool answered; /* the good-bye */
 	_Atomic bool down;
 };
 

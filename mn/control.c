@@ -267,9 +267,7 @@ static void on_message(struct control *control, const struct ibv_wc *wc, uint64_
 	reply.kind = request.kind | MESSAGE_ANSWER;
 	reply.id = request.id;
 	reply.words[0] = serve(control, connection, &request, &reply, now_ms);
-	/* Who says good-bye has posted no receive and is about to go. */
-	if (request.kind != MESSAGE_GOODBYE || reply.words[0] != 0)
-		answer(control, connection, &reply);
+	answer(control, connection, &reply);
 }
 
 static void mark_broken(struct control *control, struct connection *connection,
